@@ -41,6 +41,6 @@ pub use published::{Published, PublishedEntry};
 pub use rules::{Finding, Rule};
 pub use run::Analysis;
 pub use sentences::{Length, MOST_WORDS, amount, either_way, in_words};
-pub use served::share_from_memory;
+pub use served::{is_disturbed, share_from_memory};
 pub use structure::{Panel, Structure, Sweep, Varied, executors, of_executor};
 pub use table::{ColumnView, Entry, HARDLY_KNOWN, Row, TrialValue};

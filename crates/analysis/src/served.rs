@@ -137,8 +137,14 @@ fn is_shared(dataset: &Dataset, row: &Row<'_>, trial: &Trial, step: &str) -> Opt
         KernelSpec::Uml(_) | KernelSpec::Qemu(_) => 1.0,
         KernelSpec::Exact(_) => return None,
     };
-    trial.figure(step, catalog::EXECUTION_TIME.name).filter(|_| cpus > 0.0)?;
-    let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
+    trial.figure(step, catalog::EXECUTION_TIME.name)?;
+    is_disturbed(|metric| trial.figure(step, metric).map(|figure| figure.value), cpus)
+}
+
+/// Whether other programs took a large part of the machine while the meters ran that these figures are of, by name. `None` where that is not
+/// known.
+pub fn is_disturbed(value: impl Fn(&str) -> Option<f64>, cpus: f64) -> Option<bool> {
+    let value = |metric: &str| value(metric).filter(|_| cpus > 0.0).map(|value| value / 100.0);
     let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
     // A process' time is measured in CPUs, that of kernel threads as a share of the machine. Runs of earlier versions have only that of
     // the process that did the step.

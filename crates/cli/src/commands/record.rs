@@ -9,6 +9,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_files::{FileIdentity, create_file};
+use fstone_lab::meters::{Meters, Readings};
 use fstone_model::{text, units::format_bytes, when::duration};
 use fstone_record::{
     Call, Ending, Group, IMPLICIT, INHERITED, Import, ImportError, Kind, ReadError, Reader, RecordError, Start,
@@ -56,10 +57,16 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     };
     handled.context("cannot handle signals").or_exit(Exit::LabFailed)?;
     let (began, bar) = (Instant::now(), RefCell::new(None));
+    let meters = RefCell::new(None);
     let hint = if arguments.under.is_empty() { "; --under DIR limits it" } else { "" };
     let listing = |found: Option<u64>| {
         let mut bar = bar.borrow_mut();
-        let Some(found) = found else { return bar.take().iter().for_each(Bar::finish) };
+        let Some(found) = found else {
+            bar.take().iter().for_each(Bar::finish);
+            // The program is about to begin. What is no child of this process counts as another program.
+            *meters.borrow_mut() = arguments.pid.is_none().then(Meters::of_processors);
+            return;
+        };
         if began.elapsed() >= SILENCE {
             *bar = bar.take().or_else(Bar::spinning);
             if let Some(bar) = &*bar {
@@ -96,6 +103,7 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         };
         Failure { exit, error: anyhow::Error::new(error).context(failed) }
     })?;
+    let disturbed = meters.take().and_then(|meters| disturbed(&meters.end()));
     let [call, after] = recorded.overhead_ns;
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let mut text = format!(
@@ -129,6 +137,9 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
             recorded.unaccounted
         );
     }
+    if let Some(words) = disturbed {
+        let _ = writeln!(text, "{words}");
+    }
     if recorded.calls == 0 {
         let _ = writeln!(
             text,
@@ -146,6 +157,19 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         0 => Ok(exit::of_program((recorded.status >> 8) as u8)),
         signal => Ok(exit::of_program(128 + signal as u8)),
     }
+}
+
+/// A warning, if other programs took so much of the processors that times are not to be relied on.
+pub(super) fn disturbed(readings: &Readings) -> Option<&'static str> {
+    // The kernel counts in ticks of 10 ms.
+    const LEAST: Duration = Duration::from_millis(200);
+    let cpu = readings.cpu.filter(|_| readings.elapsed >= LEAST)?;
+    let figures = readings.figures();
+    let value = |metric: &str| figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.value);
+    fstone_analysis::is_disturbed(value, cpu.cpus.into())?.then_some(
+        "warning: other programs took more than a quarter of the machine's CPU time, which changes times: record and replay on a quiet \
+         machine",
+    )
 }
 
 fn listed(under: &[PathBuf]) -> String {
@@ -432,5 +456,27 @@ const fn note(call: &Call) -> &'static str {
         Kind::Open if call.flags & INHERITED != 0 => " (inherited)",
         Kind::Close if call.flags & IMPLICIT != 0 => " (implicit)",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_lab::meters::CpuTimes;
+
+    #[test]
+    fn other_programs_are_those_that_are_neither_this_one_nor_the_kernel() {
+        let readings = |user: u64, own_ms: u64, kernel_ms: u64, ms: u64| Readings {
+            elapsed: Duration::from_millis(ms),
+            cpu: Some(CpuTimes { user, idle: ms / 5 - user, cpus: 2, ..CpuTimes::default() }),
+            trial: Some(Duration::from_millis(own_ms)),
+            kernel_threads: Some(Duration::from_millis(kernel_ms)),
+            ..Readings::default()
+        };
+        // Of two processors in a second, one and a half.
+        assert!(disturbed(&readings(150, 500, 300, 1000)).is_some_and(|words| words.starts_with("warning: ")));
+        for quiet in [readings(150, 700, 300, 1000), readings(150, 1500, 0, 1000), readings(30, 0, 0, 150)] {
+            assert_eq!(disturbed(&quiet), None, "{quiet:?}");
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! `fstone replay`: a recording in another directory, and how it compares.
 
-use super::{Context, cancel_on_signals, record::open};
+use super::{
+    Context, cancel_on_signals,
+    record::{disturbed, open},
+};
 use crate::{
     args::{PaceWord, ReplayArguments},
     exit::Exit,
@@ -8,6 +11,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_files::OwnDirectory;
+use fstone_lab::meters::Meters;
 use fstone_model::{Histogram, load::ReplayReport, units::format_bytes, when::duration, workload::Replay};
 use fstone_record::{CompileError, Pace, Program, ReplayError, Report, Settings};
 use std::fmt::Write;
@@ -49,6 +53,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
     let settings = Settings { pace, cold: arguments.cold, cancel: &cancel, witness: None, watch: &|_| {} };
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
+    let meters = Meters::of_processors();
     let report = fstone_record::replay(&program, place.handle(), &settings).map_err(|error| {
         let exit = match &error {
             ReplayError::Room { .. } => Exit::NoRoom,
@@ -58,6 +63,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         };
         Failure { exit, error: anyhow::Error::new(error).context("failed to replay the recording") }
     })?;
+    let disturbed = disturbed(&meters.end());
     let failed = report.differing(ReplayReport::FAILED);
     if arguments.json {
         let mut figures = figures_of(&report);
@@ -67,6 +73,9 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         terminal::print_document(&(serde_json::to_string_pretty(&figures).or_exit(Exit::LabFailed)? + "\n"));
     } else {
         terminal::print(&shown(&report, failed.is_some()));
+    }
+    if let Some(words) = disturbed.filter(|_| failed.is_none()) {
+        terminal::tell(&fstone_report::wrap(words, terminal::width()).join("\n"));
     }
     if arguments.keep {
         let made = place.path().to_owned();

@@ -117,6 +117,13 @@ impl Meters {
         meters
     }
 
+    /// Those of the processors alone, without a thread of their own.
+    pub fn of_processors() -> Self {
+        let mut meters = Self { device: None, dirty: None, running: None, work: None, sum: Readings::default() };
+        meters.resume();
+        meters
+    }
+
     pub fn resume(&mut self) {
         if self.running.is_some() {
             return;
