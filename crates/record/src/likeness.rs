@@ -10,7 +10,7 @@ use fstone_model::workload::{
     FinalSync, IoSettings, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer,
     Weighted, Workload,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read};
 use std::time::Duration;
@@ -102,6 +102,8 @@ struct Looking {
     /// Files by the hash of their names: their size, and whether the program made them.
     files: HashMap<u64, (u64, bool)>,
     open: HashMap<u32, Session>,
+    /// By the hash of their names.
+    made_directories: HashSet<u64>,
     seen: BTreeMap<Did, Seen>,
     covered: u64,
     left_out: BTreeMap<&'static str, u64>,
@@ -306,7 +308,16 @@ impl Looking {
         let is_new = known.is_some_and(|(_, is_new)| is_new);
         match (call.kind, at) {
             (Kind::Unlink, Some(path)) => drop(self.files.remove(&hash(&path))),
+            (Kind::Mkdir, Some(path)) => _ = self.made_directories.insert(hash(&path)),
+            // The workload has none but those that it makes.
+            (Kind::Rmdir, Some(path)) if !self.made_directories.remove(&hash(&path)) => {
+                *self.left_out.entry("rmdir of directories that were there before").or_default() += 1;
+                return;
+            }
             (Kind::Rename, Some(from)) => {
+                if let (true, Some(to)) = (self.made_directories.remove(&hash(&from)), call.to) {
+                    self.made_directories.insert(hash(&self.path(block, to)));
+                }
                 if let (Some(known), Some(to)) = (self.files.remove(&hash(&from)), call.to) {
                     let to = self.path(block, to);
                     self.files.insert(hash(&to), known);
@@ -535,6 +546,7 @@ fn operation(kind: Kind, bytes: u64) -> Option<Operation> {
         Kind::Fallocate => Operation::Fallocate { size_bytes: bytes.max(1), punch: false },
         Kind::Getdents => Operation::Readdir,
         Kind::Mkdir => Operation::Mkdir,
+        Kind::Rmdir => Operation::Rmdir,
         Kind::Unlink => Operation::Unlink,
         Kind::Rename => Operation::Rename,
         Kind::Link => Operation::Link,
@@ -608,6 +620,26 @@ mod tests {
         let [new] = &workload.filesets[..] else { panic!("no file was there before: {:?}", workload.filesets) };
         assert_eq!(new.size, SizeDistribution::Fixed(4612));
         assert!(matches!(new.amount, Amount::Files(80..=100)), "{:?}", new.amount);
+    }
+
+    #[test]
+    fn directories_are_removed_that_were_made() {
+        let mut calls = Vec::new();
+        for number in 0..60 {
+            calls.push((Call { kind: Kind::Mkdir, ..Call::default() }, "made"));
+            calls.push((Call { kind: Kind::Stat, ..Call::default() }, "made"));
+            calls.push((Call { kind: Kind::Rmdir, ..Call::default() }, "made"));
+            if number % 3 == 0 {
+                calls.push((Call { kind: Kind::Rmdir, ..Call::default() }, "old"));
+            }
+        }
+        let Likeness { workload, left_out, covered, .. } = likeness_of(Start::default(), &calls);
+        let Actions::Mix(mix) = &workload.phases[0].groups[0].actions else { panic!("it is a mix") };
+        let counts: Vec<(&str, u32)> = mix.iter().map(|one| (&*one.action.name, one.weight)).collect();
+        assert_eq!(counts, [("stat", 60), ("mkdir", 60), ("rmdir", 60)]);
+        assert!(mix.iter().all(|one| one.action.fileset == mix[0].action.fileset), "of the same ones");
+        assert_eq!(mix[2].action.operation, Operation::Rmdir);
+        assert_eq!((covered, left_out["rmdir of directories that were there before"]), (180, 20));
     }
 
     #[test]
