@@ -40,6 +40,8 @@ pub struct Imported {
     pub unknown: Vec<String>,
 }
 
+/// Of names that are other files', how many are remembered.
+const MOST_OTHERS: usize = 1 << 12;
 const PACKED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh"];
 
 type Reads = fn(&mut Lines, Each<'_>) -> Result<Log, ImportError>;
@@ -72,12 +74,16 @@ fn format_of(import: &Import<'_>) -> Result<(&'static str, Reads), ImportError> 
 pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     let (format, read) = format_of(import)?;
     let mut lines = Lines::open(import.log, import.lenient)?;
-    let mut are_elsewhere = false;
-    let surveyed = |lines: &mut Lines, below: &Roots, are_elsewhere: &mut bool| {
+    // Names of files that are others' without links: most logs have some of libraries.
+    let mut others = HashSet::new();
+    let surveyed = |lines: &mut Lines, below: &Roots, others: &mut HashSet<[Vec<u8>; 2]>| {
         let mut survey = Survey::default();
         let log = read(lines, &mut |heard| {
             if heard.is_possible() {
-                *are_elsewhere |= heard.real.is_some() && heard.real != heard.at.as_deref().map(normal);
+                let name = heard.at.as_deref().map(normal).unwrap_or_default();
+                if let Some(real) = heard.real.as_ref().filter(|real| **real != name && others.len() <= MOST_OTHERS) {
+                    others.insert([name, real.clone()]);
+                }
                 let heard = by_known_name(heard, below);
                 survey.hear(&Heard {
                     at: heard.at.as_deref().map(normal),
@@ -93,7 +99,7 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
         let pairs: Vec<_> = roots.iter().map(|root| (root.clone(), root.clone())).collect();
         Roots::new(&pairs)
     };
-    let (mut survey, mut log) = surveyed(&mut lines, &roots_of(import.under), &mut are_elsewhere)?;
+    let (mut survey, mut log) = surveyed(&mut lines, &roots_of(import.under), &mut others)?;
     let roots = match (import.under, log.directory.clone()) {
         ([], Some(directory)) => vec![directory],
         ([], None) => vec![survey.common_directory()],
@@ -101,10 +107,12 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     };
     let below = roots_of(&roots);
     let directory = log.directory.take().filter(|_| log.was_directory_needed);
-    if directory.is_some() || are_elsewhere && import.under.is_empty() {
+    let is_as_named = |[name, real]: &[Vec<u8>; 2]| below.below(name).is_some() || below.below(real).is_none();
+    let were_roots_known = !import.under.is_empty() || others.len() <= MOST_OTHERS && others.iter().all(is_as_named);
+    if directory.is_some() || !were_roots_known {
         lines = Lines::open(import.log, import.lenient)?;
         lines.directory.clone_from(&directory);
-        (survey, log) = surveyed(&mut lines, &below, &mut are_elsewhere)?;
+        (survey, log) = surveyed(&mut lines, &below, &mut others)?;
     }
     let mut unknown = log.unknown;
     if lines.is_cut {
