@@ -36,16 +36,21 @@ pub(crate) struct RecordArguments {
 }
 
 /// The notation of `record show --calls`.
-const CALLS: &str = "A line of --calls, as in `1.500000  2 pread  #7 length 4096 offset 8192 = 4096  <0.000012> after 0.000300`:
-  1.500000        when the call began, in seconds; with what recording cost until then
-  2               the thread; they are numbered in the order in which they began
-  \"a/b\"  #7/\"b\"  a name from the top of the recorded tree; one in the open directory 7
-  #7  → #8        the open file that it is about; the one that it opened, or that a copy writes. Numbers are given once
-  length, offset  in bytes; of a wait, of locks and of threads as the call has it
-  flags           the kernel's, in octal
-  (inherited)     open before the program first used it; (implicit): still open at its end. The program did not make this call
-  = 4096          the result; -2 is an error's number (ENOENT). Of clone, wait4 and wakeup it is a thread
-  <0.000012>      how long it took, and after how many seconds since the thread's last call; both without what recording cost";
+const CALLS: &str = "\
+A line of --calls, such as
+    1.500000    2 pread          #7 length 4096 offset 8192 = 4096  <0.000012> after 0.000300
+has
+  1.500000         when the call began, in seconds, with what recording cost until then
+  2                the thread, numbered in the order in which they began
+  \"a/b\", #7/\"b\"   a name from the top of the recorded tree, or in the open directory 7
+  #7, → #8         the open file, and the one that it opens or copies to; each number is given once
+  length, offset   in bytes
+  flags            the kernel's, in octal
+  (inherited)      the program did not open it: it was open before
+  (implicit)       the program did not close it: its end or execve did
+  = 4096           the result; -2 is error 2 (ENOENT). Of clone, wait4 and wakeup it is a thread
+  <0.000012>       how long it took, in seconds, without what recording cost
+  after 0.000300   the same of the time since the thread's call before";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RecordAction {
