@@ -277,21 +277,62 @@ pub struct Start {
     /// A call without it.
     pub bare_ns: u64,
     /// What a converted log cannot say: empty for a recording.
-    pub unknown: Vec<String>,
+    pub unknown: Vec<Unknown>,
 }
 
-/// How entries of [`Start::unknown`] about times begin.
-pub(crate) const NO_TIMES: &str = "times";
-pub(crate) const NO_DURATIONS: &str = "how long calls took";
-pub(crate) const STRACE_COST: &str = "how much longer strace made calls";
+/// What the log of another tool does not say. New ones are added at the end: recordings have their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unknown {
+    /// When calls were made.
+    Times,
+    /// How long they took.
+    Durations,
+    /// What strace added to the times.
+    StraceCost,
+    /// What was open before the log, and where relative names are.
+    Descriptors,
+    /// What so many children did, of which the log has no line, although it may follow others.
+    Children {
+        count: u64,
+        follows: bool,
+    },
+    /// What so many other processes did, which have logs of their own.
+    OtherLogs {
+        count: u64,
+    },
+    /// What calls were about for which the tool has no name.
+    Unnamed {
+        calls: Vec<String>,
+    },
+    Umask,
+    /// What was there before; what is used decides.
+    Tree,
+    /// What the last line was to be.
+    LastLine,
+    /// What calls returned: each is taken to have done what it was to do.
+    Results,
+    /// All calls about names.
+    Names,
+    Threads,
+    /// When files were opened and closed.
+    Opens,
+    /// What Darshan had no memory for.
+    Dropped,
+    /// So many accesses by MPI-IO, which POSIX has as well.
+    MpiIo {
+        count: u64,
+    },
+    /// As an older recording says it.
+    Said(String),
+}
 
 impl Start {
-    fn lacks(&self, what: &str) -> bool {
-        self.unknown.iter().any(|unknown| unknown.starts_with(what))
+    fn lacks(&self, what: &Unknown) -> bool {
+        self.unknown.contains(what)
     }
 
     pub fn has_times(&self) -> bool {
-        !self.lacks(NO_TIMES)
+        !self.lacks(&Unknown::Times)
     }
 
     /// Whether it was another tool that recorded it: what that cost is not known.
@@ -304,12 +345,12 @@ impl Start {
         if !self.has_times() {
             return Some("the log has no times");
         }
-        self.lacks(STRACE_COST).then_some("the log's times include what strace cost")
+        self.lacks(&Unknown::StraceCost).then_some("the log's times include what strace cost")
     }
 
     /// Without durations, [`Call::think_ns`] includes the time of the call before.
     pub fn has_durations(&self) -> bool {
-        self.has_times() && !self.lacks(NO_DURATIONS)
+        self.has_times() && !self.lacks(&Unknown::Durations)
     }
 }
 

@@ -16,8 +16,8 @@ use std::path::Path;
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
-/// 4: modes are those that the umask left.
-pub const VERSION: u32 = 4;
+/// 4: modes are those that the umask left. 5: what is unknown of a log has numbers.
+pub const VERSION: u32 = 5;
 /// The oldest that is read.
 const OLDEST: u32 = 3;
 /// A block is written when it has so many calls, or so many bytes of names and files.
@@ -271,7 +271,7 @@ impl<R: Read> Reader<R> {
         if !filled(&mut self.input, &mut packed)? || crc32fast::hash(&packed) != number(16) {
             return Ok(None);
         }
-        let Some(block) = unpacked(&packed, raw_length) else { return Ok(None) };
+        let Some(block) = unpacked(&packed, raw_length, self.version) else { return Ok(None) };
         self.digest.update(&head);
         self.at += (20 + length) as u64;
         Ok(Some(block))
@@ -287,9 +287,13 @@ fn filled(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 }
 
 /// A block in which every name is there and short enough.
-fn unpacked(packed: &[u8], raw_length: usize) -> Option<Block> {
+fn unpacked(packed: &[u8], raw_length: usize, version: u32) -> Option<Block> {
     let raw = zstd::bulk::decompress(packed, raw_length).ok()?;
-    let block: Block = postcard::from_bytes(&raw).ok()?;
+    let block: Block = if version >= 5 {
+        postcard::from_bytes(&raw).ok()?
+    } else {
+        postcard::from_bytes::<old::Block>(&raw).ok()?.into()
+    };
     let known = |place: Option<Place>| place.is_none_or(|place| (place.name as usize) < block.names.len());
     let is_sound = block.calls.iter().all(|call| known(call.at) && known(call.to));
     let is_short = |name: &Vec<u8>| name.len() <= MOST_NAME && !name.contains(&0);
@@ -300,10 +304,90 @@ fn unpacked(packed: &[u8], raw_length: usize) -> Option<Block> {
     (is_sound && block.names.iter().all(is_short) && block.tree.iter().all(is_plain)).then_some(block)
 }
 
+/// Blocks as versions 3 and 4 have them.
+mod old {
+    use crate::call::{Call, End, Entry, Unknown};
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    pub(super) struct Start {
+        pub(super) architecture: String,
+        pub(super) kernel: String,
+        pub(super) command: Vec<Vec<u8>>,
+        pub(super) roots: Vec<Vec<u8>>,
+        pub(super) given: Vec<Vec<u8>>,
+        pub(super) began_unix_ns: u64,
+        pub(super) hashed: bool,
+        pub(super) overhead_ns: [u64; 2],
+        pub(super) bare_ns: u64,
+        pub(super) unknown: Vec<String>,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    pub(super) struct Block {
+        pub(super) start: Option<Start>,
+        pub(super) tree: Vec<Entry>,
+        pub(super) names: Vec<Vec<u8>>,
+        pub(super) calls: Vec<Call>,
+        pub(super) outside_calls: u64,
+        pub(super) outside_bytes: u64,
+        pub(super) outside_names: Vec<Vec<u8>>,
+        pub(super) end: Option<End>,
+    }
+
+    /// How sentences about times began.
+    const TIMES: [(&str, Unknown); 3] = [
+        ("times", Unknown::Times),
+        ("how long calls took", Unknown::Durations),
+        ("how much longer strace made calls", Unknown::StraceCost),
+    ];
+
+    /// What is behind a semicolon is of something else.
+    fn unknown(sentence: String) -> Vec<Unknown> {
+        let Some((_, known)) = TIMES.iter().find(|(begin, _)| sentence.starts_with(begin)) else {
+            return vec![Unknown::Said(sentence)];
+        };
+        let rest = sentence.split_once("; ").map(|(_, rest)| Unknown::Said(rest.to_owned()));
+        std::iter::once(known.clone()).chain(rest).collect()
+    }
+
+    impl From<Start> for crate::call::Start {
+        fn from(old: Start) -> Self {
+            Self {
+                architecture: old.architecture,
+                kernel: old.kernel,
+                command: old.command,
+                roots: old.roots,
+                given: old.given,
+                began_unix_ns: old.began_unix_ns,
+                hashed: old.hashed,
+                overhead_ns: old.overhead_ns,
+                bare_ns: old.bare_ns,
+                unknown: old.unknown.into_iter().flat_map(unknown).collect(),
+            }
+        }
+    }
+
+    impl From<Block> for crate::call::Block {
+        fn from(old: Block) -> Self {
+            Self {
+                start: old.start.map(Into::into),
+                tree: old.tree,
+                names: old.names,
+                calls: old.calls,
+                outside_calls: old.outside_calls,
+                outside_bytes: old.outside_bytes,
+                outside_names: old.outside_names,
+                end: old.end,
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Kind;
+    use crate::call::{Kind, Unknown};
     use proptest::prelude::*;
 
     fn recording(calls: u32) -> Vec<u8> {
@@ -337,6 +421,61 @@ mod tests {
         let bytes = recording(20_000);
         assert_eq!(read(&bytes), Some((20_000, Ending::Whole)));
         assert!(bytes.len() < 20_000 * 8, "{}", bytes.len());
+    }
+
+    #[test]
+    fn what_older_recordings_do_not_know_is_understood() {
+        let unknown = [
+            "how much longer strace made calls and what is between them: times are as it saw them",
+            "how long calls took (-T)",
+            "times, but for its waits; results: each call is taken to have done what it was to do; threads",
+            "the umask, until it is set: 022 is taken",
+        ];
+        let start = old::Start {
+            architecture: "x86_64".into(),
+            kernel: "6".into(),
+            command: vec![b"ls".to_vec()],
+            roots: vec![b"/w".to_vec()],
+            given: Vec::new(),
+            began_unix_ns: 300,
+            hashed: true,
+            overhead_ns: [300, 400],
+            bare_ns: 500,
+            unknown: unknown.map(str::to_owned).to_vec(),
+        };
+        let block = old::Block {
+            start: Some(start),
+            tree: Vec::new(),
+            names: vec![b"f".to_vec()],
+            calls: vec![Call { kind: Kind::Stat, thread: 1, at: Some(Place { base: 0, name: 0 }), ..Call::default() }],
+            outside_calls: 1,
+            outside_bytes: 2,
+            outside_names: vec![b"/x".to_vec()],
+            end: Some(End { at_ns: 7, status: 0 }),
+        };
+        let raw = postcard::to_allocvec(&block).expect("memory");
+        let packed = zstd::bulk::compress(&raw, 1).expect("memory");
+        let mut bytes = [&MAGIC[..], &4u32.to_le_bytes(), BLOCK].concat();
+        for number in [packed.len() as u32, raw.len() as u32, 1, crc32fast::hash(&packed)] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(&packed);
+        let mut reader = Reader::new(&bytes[..]).expect("it is read");
+        let said = |words: &str| Unknown::Said(words.to_owned());
+        let expected = [
+            Unknown::StraceCost,
+            Unknown::Durations,
+            Unknown::Times,
+            said("results: each call is taken to have done what it was to do; threads"),
+            said(unknown[3]),
+        ];
+        assert_eq!(reader.start.unknown, expected);
+        assert_eq!((reader.start.overhead_ns, reader.start.hashed), ([300, 400], true));
+        let block = reader.block().expect("memory").expect("it is there");
+        assert_eq!((block.calls.len(), block.outside_names.len()), (1, 1));
+        assert_eq!(reader.ending(), Some(Ending::Whole));
+        bytes[16] = VERSION as u8;
+        assert!(matches!(Reader::new(&bytes[..]), Err(ReadError::NoStart)), "it is of another version");
     }
 
     /// With names as long as hashed ones can be, and links as long as the kernel takes them.
@@ -405,7 +544,9 @@ mod tests {
         #[test]
         fn anything_in_a_block_is_read_or_refused(raw in proptest::collection::vec(any::<u8>(), 0..300)) {
             let packed = zstd::bulk::compress(&raw, 1).expect("memory");
-            let _ = unpacked(&packed, raw.len());
+            for version in OLDEST..=VERSION {
+                let _ = unpacked(&packed, raw.len(), version);
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ mod system_calls;
 mod trace;
 mod tree;
 
-pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
+pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start, Unknown};
 pub use cause::system_error;
 pub use file::{Ending, ReadError, Reader, VERSION, Writer, is_recording};
 pub use import::{Import, ImportError, Imported, import};

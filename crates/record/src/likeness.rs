@@ -560,7 +560,7 @@ fn operation(kind: Kind, bytes: u64) -> Option<Operation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{End, NO_DURATIONS, NO_TIMES, Start};
+    use crate::call::{End, Start, Unknown};
     use crate::file::Writer;
 
     fn likeness_of(start: Start, calls: &[(Call, &str)]) -> Likeness {
@@ -582,15 +582,15 @@ mod tests {
                 (Call { kind: Kind::Stat, begin_ns, think_ns, ..Call::default() }, "f")
             })
             .collect();
-        let of = |unknown: &[&str]| {
-            let unknown = unknown.iter().map(|one| format!("{one}, and more")).collect();
+        let of = |unknown: &[Unknown]| {
+            let unknown = unknown.to_vec();
             let Likeness { workload, speed, .. } = likeness_of(Start { unknown, ..Start::default() }, &calls);
             let group = &workload.phases[0].groups[0];
             (group.think_time.as_millis(), group.rate_per_second, speed.is_some())
         };
         assert_eq!(of(&[]), (10, None, false));
-        assert_eq!(of(&[NO_DURATIONS]), (0, Some(100.0), true));
-        assert_eq!(of(&[NO_TIMES]), (0, None, true));
+        assert_eq!(of(&[Unknown::Durations]), (0, Some(100.0), true));
+        assert_eq!(of(&[Unknown::Times]), (0, None, true));
     }
 
     fn on(file: u32, kind: Kind, offset: i64, bytes: u64) -> (Call, &'static str) {

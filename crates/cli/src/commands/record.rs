@@ -13,7 +13,7 @@ use fstone_lab::meters::{Meters, Readings};
 use fstone_model::{text, units::format_bytes, when::duration};
 use fstone_record::{
     Call, Ending, Group, IMPLICIT, INHERITED, Import, ImportError, Kind, ReadError, Reader, RecordError, Start,
-    Summary, Touched, Wanted,
+    Summary, Touched, Unknown, Wanted,
 };
 use fstone_report::{Grid, Sheet, wrap};
 use std::cell::RefCell;
@@ -227,11 +227,62 @@ fn imported(log: &Path, output: Option<&Path>, under: &[PathBuf], lenient: bool)
     if imported.left_out_lines > 0 {
         let _ = writeln!(text, "left out: {} lines of unknown form", imported.left_out_lines);
     }
-    for unknown in &imported.unknown {
+    for unknown in not_known(&imported.unknown) {
         let _ = writeln!(text, "not known: {unknown}");
+    }
+    if imported.unknown.iter().any(|unknown| matches!(unknown, Unknown::OtherLogs { .. })) {
+        let prefix = log.with_extension("");
+        let _ = writeln!(
+            text,
+            "warning: the others' logs are beside it; put them together with `strace-log-merge {} >FILE` and import that, or log with -f",
+            prefix.display()
+        );
     }
     tell(&text);
     Ok(Exit::Success)
+}
+
+/// In words, with the option of strace that would have it.
+fn not_known(all: &[Unknown]) -> Vec<String> {
+    let is_of_strace = all.contains(&Unknown::StraceCost);
+    let of_strace =
+        |words: &str, option: &str| if is_of_strace { format!("{words} ({option})") } else { words.to_owned() };
+    let words = |unknown: &Unknown| match unknown {
+        Unknown::Times if is_of_strace => "times (-ttt)".to_owned(),
+        Unknown::Times => "times, but for its waits".to_owned(),
+        Unknown::Durations => of_strace("how long calls took", "-T"),
+        Unknown::StraceCost => {
+            "how much longer strace made calls and what is between them: times are as it saw them".to_owned()
+        }
+        Unknown::Descriptors => {
+            of_strace("files that were open when the log began, and where relative names are", "-y")
+        }
+        Unknown::Children { count, follows } => {
+            let cure = if *follows { "" } else { " (-f)" };
+            format!("what children did of which the log has no line: {count}{cure}")
+        }
+        Unknown::OtherLogs { count } => {
+            format!("what other processes did: {count} have logs of their own (strace -ff)")
+        }
+        Unknown::Unnamed { calls } => {
+            format!("what calls were about that this strace has no name for ({}): they are counted", calls.join(", "))
+        }
+        Unknown::Umask => "the umask, until it is set: 022 is taken".to_owned(),
+        Unknown::Tree => {
+            "the tree: files that are used before they are made were there, as long as what is read of them".to_owned()
+        }
+        Unknown::LastLine => "what its last line was to be: it was cut, and is left out".to_owned(),
+        Unknown::Results => "results: each call is taken to have done what it was to do".to_owned(),
+        Unknown::Names => "calls about names".to_owned(),
+        Unknown::Threads => "threads".to_owned(),
+        Unknown::Opens => "when files were opened and closed".to_owned(),
+        Unknown::Dropped => "what Darshan dropped beyond its memory".to_owned(),
+        Unknown::MpiIo { count } => {
+            format!("{count} accesses of MPI-IO, which are left out because POSIX has them too")
+        }
+        Unknown::Said(words) => words.clone(),
+    };
+    all.iter().map(words).collect()
 }
 
 /// As wait(2) has it.
@@ -363,8 +414,8 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
             format!("{} calls ({bytes}) about other files: {}, …", summary.outside_calls, names.join(", ")),
         );
     }
-    for unknown in &start.unknown {
-        line("not known", text::line(unknown));
+    for unknown in not_known(&start.unknown) {
+        line("not known", text::line(&unknown));
     }
     let of_group = |group: &Group| {
         let known = |ns: u64| if start.has_durations() { duration(ns) } else { "-".to_owned() };

@@ -1,6 +1,6 @@
 //! What readers of formats have in common: the lines of a log, and the calls that they hand over.
 
-use crate::call::Call;
+use crate::call::{Call, Unknown};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -65,7 +65,7 @@ pub(super) struct Log {
     pub(super) has_pids: bool,
     /// Relative names came before it was known.
     pub(super) was_directory_needed: bool,
-    pub(super) unknown: Vec<String>,
+    pub(super) unknown: Vec<Unknown>,
 }
 
 pub(crate) struct Lines {

@@ -8,7 +8,7 @@ mod plain;
 mod strace;
 mod survey;
 
-use crate::call::{End, Entry, Kind, Node, Start};
+use crate::call::{End, Entry, Kind, Node, Start, Unknown};
 use crate::file::{Writer, is_recording};
 use crate::trace::{Roots, normal, top_name};
 use fstone_model::text;
@@ -37,7 +37,7 @@ pub struct Imported {
     pub bytes: u64,
     pub left_out_lines: u64,
     /// What the log does not say.
-    pub unknown: Vec<String>,
+    pub unknown: Vec<Unknown>,
 }
 
 /// Of names that are other files', how many are remembered.
@@ -116,20 +116,13 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     }
     let mut unknown = log.unknown;
     if lines.is_cut {
-        unknown.push("what its last line was to be: it was cut, and is left out".to_owned());
+        unknown.push(Unknown::LastLine);
     }
-    let of_others = if log.has_pids || format != "strace" { 0 } else { beside(import.log) };
-    if of_others > 0 {
-        let prefix = import.log.with_extension("");
-        unknown.push(format!(
-            "what other processes did: {of_others} logs of strace -ff are beside this one; put them together with \
-             `strace-log-merge {} >FILE`, or log with -f",
-            text::line(&prefix.display().to_string())
-        ));
+    let count = if log.has_pids || format != "strace" { 0 } else { beside(import.log) };
+    if count > 0 {
+        unknown.push(Unknown::OtherLogs { count });
     }
-    unknown.push(
-        "the tree: files that are used before they are made were there, as long as what is read of them".to_owned(),
-    );
+    unknown.push(Unknown::Tree);
     let shown = roots.iter().map(|root| text::line(&String::from_utf8_lossy(root))).collect::<Vec<_>>().join(", ");
     let roots_count = roots.len();
     let start = Start { roots, began_unix_ns: log.began_unix_ns, unknown: unknown.clone(), ..Start::default() };
@@ -169,7 +162,7 @@ fn by_known_name(mut heard: Heard, below: &Roots) -> Heard {
 }
 
 /// Logs of other processes, as strace -ff writes them: each has its process's number behind the same name.
-fn beside(log: &Path) -> usize {
+fn beside(log: &Path) -> u64 {
     let is_one = |path: &Path| {
         path.extension().is_some_and(|pid| !pid.is_empty() && pid.as_bytes().iter().all(u8::is_ascii_digit))
     };
@@ -180,7 +173,7 @@ fn beside(log: &Path) -> usize {
     let names = entries.flatten().map(|entry| PathBuf::from(entry.file_name()));
     names
         .filter(|name| is_one(name) && name.file_stem() == Some(prefix) && Some(name.as_os_str()) != log.file_name())
-        .count()
+        .count() as u64
 }
 
 struct Writing {
@@ -316,7 +309,7 @@ mod tests {
             let out = File::create(path("out")).expect("writable");
             let log = path(name);
             let done = import(&Import { log: &log, under: &[b"/w".to_vec()], lenient: false }, out).expect("sound");
-            done.unknown.into_iter().find(|unknown| unknown.contains("strace -ff"))
+            done.unknown.into_iter().find(|unknown| matches!(unknown, Unknown::OtherLogs { .. }))
         };
         for name in ["app.log.20", "app.log.x3", "app.log.20.rec", "app.21", "app.log"] {
             write(name, "");
@@ -325,9 +318,7 @@ mod tests {
         for name in ["app.log.21", "app.log.9"] {
             write(name, "");
         }
-        let words = said("app.log.20").expect("two are beside it");
-        assert!(words.starts_with("what other processes did: 2 logs "), "{words}");
-        assert!(words.contains(&format!("`strace-log-merge {} >FILE`", path("app.log").display())), "{words}");
+        assert_eq!(said("app.log.20"), Some(Unknown::OtherLogs { count: 2 }));
         assert_eq!(said("app.log"), None);
         write("app.log.20", "20 ");
         assert_eq!(said("app.log.20"), None, "its lines say whose they are");

@@ -1,7 +1,7 @@
 //! Logs that have reads and writes of named files and little else: fio's iologs and Darshan's DXT as text.
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
-use crate::call::{Call, INHERITED, Kind, NO_DURATIONS, NO_TIMES};
+use crate::call::{Call, INHERITED, Kind, Unknown};
 use crate::iolog::{Action, Form, Line};
 use std::collections::HashMap;
 
@@ -68,11 +68,8 @@ pub(super) fn iolog(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportErro
         hand_over(each, moving(Call { kind, file, ..call }, offset, length), None)?;
     }
     let mut log = Log { end_ns: form.now_ns, ..Log::default() };
-    let gone = if form.has_times { NO_DURATIONS } else { NO_TIMES };
-    let waits = if form.has_times { "" } else { ", but for its waits" };
-    log.unknown.push(format!(
-        "{gone}{waits}; results: each call is taken to have done what it was to do; calls about names; threads"
-    ));
+    let gone = if form.has_times { Unknown::Durations } else { Unknown::Times };
+    log.unknown = vec![gone, Unknown::Results, Unknown::Names, Unknown::Threads];
     Ok(log)
 }
 
@@ -151,13 +148,9 @@ pub(super) fn dxt(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError>
         hand_over(each, Call { file, ..call }, None)?;
     }
     let mut log = Log { end_ns, ..Log::default() };
-    log.unknown.push(
-        "when files were opened and closed, and calls about names; results: each call is taken to have done what it was to do; what \
-         Darshan dropped beyond its memory"
-            .to_owned(),
-    );
+    log.unknown = vec![Unknown::Opens, Unknown::Names, Unknown::Results, Unknown::Dropped];
     if of_mpi > 0 {
-        log.unknown.push(format!("{of_mpi} accesses of MPI-IO are left out, because POSIX has them too"));
+        log.unknown.push(Unknown::MpiIo { count: of_mpi });
     }
     Ok(log)
 }

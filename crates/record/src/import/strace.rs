@@ -1,7 +1,7 @@
 //! What `strace -f -ttt -T` writes, best with `-y`: which file a descriptor is of it says only then, where it was open before.
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
-use crate::call::{Call, IMPLICIT, INHERITED, Kind, NO_DURATIONS, NO_TIMES, Place, STRACE_COST};
+use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place, Unknown};
 use crate::system_calls::CALLS;
 use crate::trace;
 use crate::trace::{joined, normal};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 const SOMEWHERE: &[u8] = b"/working-directory";
 
 /// Where names are that are relative to a descriptor of which the log does not say what it is of.
-const UNKNOWN: &[u8] = b"/unknown-directory";
+const UNKNOWN_DIRECTORY: &[u8] = b"/unknown-directory";
 
 /// What most programs begin with.
 const USUAL_UMASK: u16 = 0o022;
@@ -421,29 +421,27 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     }
     let (is_annotated, unnamed, unseen) = (reading.is_annotated, reading.unnamed, reading.unseen.len());
     log.end_ns = log.end_ns.max(now_ns);
-    let mut unknown = vec![format!("{STRACE_COST} and what is between them: times are as it saw them")];
+    let mut unknown = vec![Unknown::StraceCost];
     if began_ns.is_none() {
-        unknown.push(format!("{NO_TIMES} (-ttt)"));
+        unknown.push(Unknown::Times);
     } else if !has_durations {
-        unknown.push(format!("{NO_DURATIONS} (-T)"));
+        unknown.push(Unknown::Durations);
     }
     if !is_annotated {
-        unknown.push("files that were open when the log began, and where relative names are (-y)".to_owned());
+        unknown.push(Unknown::Descriptors);
     }
     if unseen > 0 {
-        let cure = if has_pids { "" } else { " (-f)" };
-        unknown.push(format!("what children did of which the log has no line: {unseen}{cure}"));
+        unknown.push(Unknown::Children { count: unseen as u64, follows: has_pids });
     }
     if !unnamed.is_empty() {
-        let names = unnamed.into_iter().collect::<Vec<_>>().join(", ");
-        unknown.push(format!("what calls were about that this strace has no name for ({names}): they are counted"));
+        unknown.push(Unknown::Unnamed { calls: unnamed.into_iter().collect() });
     }
     // A time of day says nothing of the day.
     log.began_unix_ns = began_ns.filter(|ns| *ns > 86_400_000_000_000).unwrap_or(0);
     log.has_pids = has_pids;
     log.was_directory_needed &= log.directory.is_some();
     log.directory.get_or_insert_with(|| SOMEWHERE.to_vec());
-    unknown.push("the umask, until it is set: 022 is taken".to_owned());
+    unknown.push(Unknown::Umask);
     log.unknown = unknown;
     Ok(log)
 }
@@ -582,7 +580,7 @@ impl Reading<'_, '_> {
         } else {
             let opened = self.slot(pid, directory, now_ns)?.map(|slot| slot.file.path.clone());
             // It may have been renamed since it was opened.
-            annotated(directory).or(opened).unwrap_or_else(|| UNKNOWN.to_vec())
+            annotated(directory).or(opened).unwrap_or_else(|| UNKNOWN_DIRECTORY.to_vec())
         };
         Ok(joined(&above, name))
     }
@@ -937,7 +935,7 @@ impl Reading<'_, '_> {
                 if let Some(real) = &heard.real {
                     let name = heard.at.as_deref().map(normal).unwrap_or_default();
                     self.learn(&name, real);
-                    if name.is_empty() || name.starts_with(UNKNOWN) {
+                    if name.is_empty() || name.starts_with(UNKNOWN_DIRECTORY) {
                         heard.at = Some(real.clone());
                     }
                 }
@@ -974,6 +972,7 @@ fn clone_flags(text: &str, words: &HashMap<&str, i32>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::super::tests::named;
+    use crate::call::Unknown;
 
     #[test]
     fn calls_of_threads_are_put_together_and_tell_what_was_there() {
@@ -1221,13 +1220,16 @@ mod tests {
         const OTHERS: &str = "10.4 vfork() = 104\n10.5 fork() = 105\n";
         let without = |log: &str| {
             let (_, _, done) = named(log, &["/w"], false).expect("sound");
-            done.unknown.into_iter().find(|unknown| unknown.contains("no line"))
+            done.unknown.into_iter().find_map(|unknown| match unknown {
+                Unknown::Children { count, follows } => Some((count, follows)),
+                _ => None,
+            })
         };
         let log = format!("10.0 mkdir(\"/w/a\", 0777) = 0\n{OTHERS}");
-        assert_eq!(without(&log).as_deref(), Some("what children did of which the log has no line: 2 (-f)"));
+        assert_eq!(without(&log), Some((2, false)));
         let followed = OTHERS.lines().map(|line| format!("101 {line}\n")).collect::<String>();
         let log = format!("101 10.0 mkdir(\"/w/a\", 0777) = 0\n{followed}104 10.6 +++ exited with 0 +++\n");
-        assert_eq!(without(&log).as_deref(), Some("what children did of which the log has no line: 1"));
+        assert_eq!(without(&log), Some((1, true)));
         assert_eq!(without(&format!("{log}105 10.6 +++ exited with 0 +++\n")), None);
     }
 
@@ -1238,11 +1240,11 @@ mod tests {
         for end in log.trim_end().rfind('\n').expect("it has lines") + 2..log.len() {
             let (calls, _, done) = named(&log[..end], &["/w"], false).expect("sound");
             assert_eq!((calls.len(), done.left_out_lines), (1, 0), "{end}");
-            assert!(done.unknown.iter().any(|unknown| unknown.contains("last line")), "{:?}", done.unknown);
+            assert!(done.unknown.contains(&Unknown::LastLine), "{:?}", done.unknown);
         }
         let (calls, _, done) = named(log, &["/w"], false).expect("sound");
         assert_eq!(calls.len(), 2);
-        assert!(!done.unknown.iter().any(|unknown| unknown.contains("last line")), "{:?}", done.unknown);
+        assert!(!done.unknown.contains(&Unknown::LastLine), "{:?}", done.unknown);
     }
 
     #[test]
@@ -1256,7 +1258,8 @@ mod tests {
         let (calls, _, done) = named(log, &["/w"], false).expect("sound");
         let told: Vec<(&str, i64)> = calls.iter().map(|(call, _)| (call.kind.name(), call.result)).collect();
         assert_eq!(told, [("mkdir", 0), ("lost call", 0), ("lost call", -1)]);
-        assert!(done.unknown.iter().any(|unknown| unknown.contains("(fchmodat2)")), "{:?}", done.unknown);
+        let unnamed = Unknown::Unnamed { calls: vec!["fchmodat2".to_owned()] };
+        assert!(done.unknown.contains(&unnamed), "{:?}", done.unknown);
     }
 
     /// Another thread opens a file while a close is on its way; a PID comes again; a result has a sign in its path.

@@ -717,7 +717,7 @@ impl Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Call, End, Entry, NO_DURATIONS, Start};
+    use crate::call::{Call, End, Entry, Start, Unknown};
     use crate::file::{Reader, Writer};
     use std::os::fd::AsFd;
 
@@ -1479,7 +1479,7 @@ mod tests {
     fn where_durations_are_not_known_a_call_begins_so_long_after_the_last_one_began() {
         const GAP_NS: u64 = 100_000_000;
         const LENGTH: u64 = 64 << 20;
-        let start = Start { unknown: vec![format!("{NO_DURATIONS} (-T)")], ..Start::default() };
+        let start = Start { unknown: vec![Unknown::Durations], ..Start::default() };
         let mut writer = Writer::new(Vec::new(), start).expect("memory");
         call(&mut writer, Kind::Open, "f", "", |call| (call.flags, call.other) = (MAKE, 1));
         for number in 1..9 {
