@@ -24,7 +24,7 @@ use libc::pid_t;
 use preload::{Preload, Until};
 use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{Called, EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
-use state::{LONG_NS, Named, Noticed, Overhead, Spent, Thread, Tracer, hashed, hashed_entry};
+use state::{AGAIN, LONG_NS, Named, Noticed, Overhead, Spent, Thread, Tracer, hashed, hashed_entry};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
@@ -42,6 +42,9 @@ use tables::{Descriptors, Root};
 
 /// Calls of the process that shows what recording costs. Each takes up to 0.1 ms, and medians of more differ as much from run to run.
 const CALIBRATION: u32 = 100;
+/// Of these calls, how many there are to a probe; and the time between two in a recording, of which they take a hundredth or two.
+const PROBED: usize = 4;
+const PROBED_NS: u64 = 500_000;
 /// Calls that show what one takes without that.
 const BARE_CALLS: u32 = 1000;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
@@ -144,7 +147,8 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     // What a stop costs depends on whether it wakes another processor.
     let apart = calibrated(&filter, bare_ns, Processors::as_they_are())?;
     let shared = calibrated(&filter, bare_ns, Processors::of_tracer())?;
-    let overhead_ns = (if wanted.process.is_some() { apart } else { shared }).map(|cost| cost.wall_ns);
+    let overhead = if wanted.process.is_some() { apart } else { shared };
+    let overhead_ns = [0, 1].map(|which| overhead.now(which).wall_ns);
     let secret = wanted.hash_names.then(RandomState::new);
     let system = rustix::system::uname();
     let start = Start {
@@ -188,7 +192,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(
         Roots::new(&roots).except(own.as_os_str().as_bytes()).without(&walk.made_up),
-        [apart, shared].map(Overhead::new),
+        [apart, shared],
         if wanted.process.is_some() { Processors::as_they_are() } else { Processors::of_tracer() },
         secret,
         Some(writer),
@@ -294,37 +298,37 @@ fn bare() -> u64 {
             began.elapsed().as_nanos() as u64 / u64::from(PART)
         })
         .collect();
-    parts.sort_unstable();
-    parts[parts.len() / 2]
+    median(&mut parts)
 }
 
-/// The overhead of a call and of the time after it.
-fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors) -> Result<[Spent; 2], RecordError> {
+fn median(values: &mut [u64]) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors) -> Result<Overhead, RecordError> {
     let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
     let mut tracer = Tracer::new(Roots::new(&[]), Default::default(), processors, None, None);
-    tracer.samples = Some(Vec::new());
+    tracer.samples = Some(Default::default());
     tracer.add(first, None, 0);
     tracer.follow(first, None);
-    let samples = tracer.samples.take().unwrap_or_default();
+    let (samples, mut probes) = tracer.samples.take().unwrap_or_default();
     if samples.len() < CALIBRATION as usize / 2 {
         return Err(RecordError::Trace { cause: io::Error::other("the kernel did not stop a process at its calls") });
     }
-    let median = |of: &dyn Fn(&[Spent; 2]) -> u64| {
-        let mut values: Vec<u64> = samples.iter().map(of).collect();
-        values.sort_unstable();
-        values[values.len() / 2]
-    };
-    Ok([0, 1].map(|which| {
+    let middle = |of: &dyn Fn(&[Spent; 2]) -> u64| median(&mut samples.iter().map(of).collect::<Vec<_>>());
+    let measured = [0, 1].map(|which| {
         let alone_ns = if which == 0 { bare_ns } else { 0 };
         Spent {
-            wall_ns: median(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
+            wall_ns: middle(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
             usage: Usage {
-                ran_ns: median(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
-                delayed_ns: median(&|sample| sample[which].usage.delayed_ns),
+                ran_ns: middle(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
+                delayed_ns: middle(&|sample| sample[which].usage.delayed_ns),
                 turns: 0,
             },
         }
-    }))
+    });
+    Ok(Overhead::new(measured, median(&mut probes)))
 }
 
 impl Tracer {
@@ -476,6 +480,7 @@ impl Tracer {
             active_ns: None,
             weight: 1.0,
             stopped_ns: None,
+            is_probed: false,
             owed_ns: 0,
             resumed_ns: u64::MAX,
             ran_ns: 0,
@@ -489,6 +494,22 @@ impl Tracer {
     fn go_on(&mut self, thread: pid_t, signal: i32) {
         let is_in_call = self.stops_at_all || self.threads.get(&thread).is_some_and(|state| state.pending.is_some());
         self.resume(thread, if is_in_call { Resume::ToCallsEnd } else { Resume::ToNextStop }, signal);
+    }
+
+    /// Now and then, to see what stops cost, when a thread's call has returned this.
+    fn probe(&mut self, thread: pid_t, result: i64) {
+        let now = self.now();
+        let is_due = match &self.samples {
+            Some((samples, _)) => samples.len().is_multiple_of(PROBED),
+            None => now.saturating_sub(self.probed_ns) > PROBED_NS,
+        };
+        if is_due
+            && !AGAIN.contains(&result)
+            && let Some(state) = self.threads.get_mut(&thread)
+        {
+            (state.is_probed, self.probed_ns) = (true, now);
+            ptrace::interrupt(thread);
+        }
     }
 
     fn resume(&mut self, thread: pid_t, how: Resume, signal: i32) {
@@ -551,6 +572,7 @@ impl Tracer {
                 }
                 if let Some(result) = ptrace::result(thread) {
                     self.returned(thread, now, result);
+                    self.probe(thread, result);
                 }
                 self.go_on(thread, 0);
             }
@@ -604,7 +626,7 @@ impl Tracer {
     fn executed(&mut self, thread: pid_t, mut now: u64) {
         if !std::mem::replace(&mut self.began, true) {
             (self.began_at, self.idle_ns, self.flushed_ns, self.decided_ns, now) = (Instant::now(), 0, 0, 0, 0);
-            (self.resumed_ns, self.accounted_ns) = (0, 0);
+            (self.resumed_ns, self.accounted_ns, self.probed_ns) = (0, 0, 0);
             self.threads.values_mut().for_each(|state| state.ran_ns = 0);
         }
         // Of several threads the one that calls exec becomes the first; the others have ended.

@@ -27,6 +27,13 @@ pub(super) struct Stop {
     pub(super) status: i32,
 }
 
+impl Stop {
+    /// It was interrupted, or has just been made.
+    pub(super) fn is_interruption(&self) -> bool {
+        self.status >> 8 == libc::SIGTRAP | EVENT_STOP << 8
+    }
+}
+
 fn request(request: c_uint, thread: pid_t, address: usize, data: usize) -> io::Result<c_long> {
     // SAFETY: the callers give addresses that the request may write to; a thread that is not a stopped tracee is an error.
     let result = unsafe { libc::ptrace(request, thread, address as *mut c_void, data as *mut c_void) };
@@ -50,6 +57,11 @@ pub(super) fn resume(thread: pid_t, how: Resume, signal: i32) {
         Resume::Listening => libc::PTRACE_LISTEN,
     };
     let _ = request(word, thread, 0, signal as usize);
+}
+
+/// A stopped thread stops again when it goes on, before it has done anything. Not where a call begins, which would be interrupted.
+pub(super) fn interrupt(thread: pid_t) {
+    let _ = request(libc::PTRACE_INTERRUPT, thread, 0, 0);
 }
 
 /// The call that a thread has stopped before.

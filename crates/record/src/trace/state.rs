@@ -49,48 +49,42 @@ pub(super) struct Spent {
     pub(super) usage: Usage,
 }
 
-impl Spent {
-    /// From when the thread stopped until the tracer knew it.
-    pub(super) fn noticed_ns(&self) -> u64 {
-        self.wall_ns.saturating_sub(self.usage.ran_ns + self.usage.delayed_ns)
-    }
-}
-
-/// How much of the last stop's time counts for what stops cost now, how far one may be from the others and still count as it is, and how
-/// far all may be from what was measured.
-const NEWEST: f64 = 1.0 / 32.0;
+/// How much of the last probe counts for what stops cost now, how far one may be from the others and still count as it is, and how far all
+/// may be from the first.
+const NEWEST: f64 = 1.0 / 8.0;
 const UNUSUAL: f64 = 0.25;
-const PACES: [f64; 2] = [0.7, 1.6];
+const PACES: [f64; 2] = [0.25, 4.0];
 
-/// What stops cost: as measured at the start, at the pace that the machine has now. Processors change their clock, and share their core
-/// with others: a stop can take half as long again for some tenths of a second. How long it takes until the tracer knows of a stop is seen
-/// at each, whatever the thread did before.
+/// What stops cost: as measured at the start, at the pace that the machine has now. Processors change their clock, share their core with
+/// others, and are slow for as long as another program has filled the caches. A probe shows it: a thread that is interrupted where a call
+/// ends, and so stops again before it has done anything.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Overhead {
     /// Of a call and of the time after it.
     measured: [Spent; 2],
-    noticed_ns: f64,
+    /// What a probe took then, and takes now.
+    probes_ns: [f64; 2],
 }
 
 impl Overhead {
-    pub(super) fn new(measured: [Spent; 2]) -> Self {
-        Self { measured, noticed_ns: measured[1].noticed_ns() as f64 }
+    pub(super) fn new(measured: [Spent; 2], probe_ns: u64) -> Self {
+        Self { measured, probes_ns: [probe_ns as f64; 2] }
     }
 
-    /// A thread ran once and then stopped, and the tracer waited for it, and no other thread was at work.
-    pub(super) fn saw(&mut self, spent: &Spent) {
-        let usual = [1.0 - UNUSUAL, 1.0 + UNUSUAL].map(|times| times * self.noticed_ns);
-        self.noticed_ns += NEWEST * ((spent.noticed_ns() as f64).clamp(usual[0], usual[1]) - self.noticed_ns);
-        let possible = PACES.map(|pace| pace * self.measured[1].noticed_ns() as f64);
-        self.noticed_ns = self.noticed_ns.clamp(possible[0], possible[1]);
+    pub(super) fn saw(&mut self, probe_ns: u64) {
+        let [first, now] = &mut self.probes_ns;
+        let usual = [1.0 - UNUSUAL, 1.0 + UNUSUAL].map(|times| times * *now);
+        *now += NEWEST * ((probe_ns as f64).clamp(usual[0], usual[1]) - *now);
+        let possible = PACES.map(|pace| pace * *first);
+        *now = now.clamp(possible[0], possible[1]);
     }
 
     /// Of a call, or of the time after it.
     pub(super) fn now(&self, which: usize) -> Spent {
-        let measured = self.measured[which];
-        let pace = self.noticed_ns / (self.measured[1].noticed_ns() as f64).max(1.0);
-        let [wall_ns, ran_ns, delayed_ns] =
-            [measured.wall_ns, measured.usage.ran_ns, measured.usage.delayed_ns].map(|ns| (ns as f64 * pace) as u64);
+        let Spent { wall_ns, usage: Usage { ran_ns, delayed_ns, .. } } = self.measured[which];
+        let [first, now] = self.probes_ns;
+        let pace = if first > 0.0 { now / first } else { 1.0 };
+        let [wall_ns, ran_ns, delayed_ns] = [wall_ns, ran_ns, delayed_ns].map(|ns| (ns as f64 * pace) as u64);
         Spent { wall_ns, usage: Usage { ran_ns, delayed_ns, turns: 0 } }
     }
 }
@@ -140,6 +134,8 @@ pub(super) struct Thread {
     /// That beside the most active thread's: one that hardly runs keeps nobody waiting while it is stopped.
     pub(super) weight: f64,
     pub(super) stopped_ns: Option<u64>,
+    /// It was interrupted before it went on.
+    pub(super) is_probed: bool,
     /// How much more its last stops cost than there was to take out: the next time is shorter by that.
     pub(super) owed_ns: u64,
     /// When it last went on; at first later than any time.
@@ -357,8 +353,10 @@ pub(super) struct Tracer {
     pub(super) ending: Option<(i32, u64, u32)>,
     /// When such signals last came to each process, whoever has sent them.
     pub(super) came: HashMap<(pid_t, i32), u64>,
-    /// Times of calls and between them, for the calibration.
-    pub(super) samples: Option<Vec<[Spent; 2]>>,
+    /// When a thread was last probed.
+    pub(super) probed_ns: u64,
+    /// Times of calls and between them, and of probes, for the calibration.
+    pub(super) samples: Option<(Vec<[Spent; 2]>, Vec<u64>)>,
 }
 
 impl Tracer {
@@ -410,6 +408,7 @@ impl Tracer {
             flushed_ns: 0,
             ending: None,
             came: HashMap::new(),
+            probed_ns: 0,
             samples: None,
         }
     }
@@ -425,25 +424,25 @@ mod tests {
 
     #[test]
     fn what_stops_cost_follows_the_pace_of_the_machine() {
-        let stop = |ran_ns, wall_ns| Spent { wall_ns, usage: Usage { ran_ns, delayed_ns: 2_000, turns: 1 } };
-        let measured = [stop(4_000, 10_000), stop(3_000, 9_000)];
-        let mut overhead = Overhead::new(measured);
-        // However long a thread computes between two calls, and whatever once kept the tracer from it.
-        for ran_ns in [3_000, 500_000] {
-            (0..200).for_each(|_| overhead.saw(&stop(ran_ns, ran_ns + 6_000)));
-        }
-        overhead.saw(&stop(3_000, 10_000_000));
-        assert!((9_000..9_200).contains(&overhead.now(1).wall_ns));
+        let stop = |wall_ns| Spent { wall_ns, usage: Usage { ran_ns: wall_ns / 2, delayed_ns: 2_000, turns: 1 } };
+        let mut overhead = Overhead::new([stop(10_000), stop(9_000)], 5_000);
+        let now = |overhead: &Overhead| [0, 1].map(|which| overhead.now(which).wall_ns);
+        // Whatever once kept the tracer from a probe.
+        overhead.saw(10_000_000);
+        (0..50).for_each(|_| overhead.saw(5_000));
+        assert!(now(&overhead)[0].abs_diff(10_000) < 100);
         // The core is shared with another virtual machine.
-        (0..200).for_each(|_| overhead.saw(&stop(3_000, 3_000 + 2_000 + 6_000)));
-        let now = [0, 1].map(|which| overhead.now(which));
-        assert!((14_500..15_100).contains(&now[0].wall_ns) && (4_400..4_600).contains(&now[1].usage.ran_ns), "{now:?}");
-        // However often it seems to take no time at all.
-        (0..1000).for_each(|_| overhead.saw(&stop(3_000, 5_000)));
-        assert_eq!(overhead.now(1).wall_ns, 6_300);
-        // Nothing is taken out while it is measured.
+        (0..50).for_each(|_| overhead.saw(7_500));
+        assert!(now(&overhead)[0].abs_diff(15_000) < 100 && overhead.now(1).usage.ran_ns.abs_diff(6_750) < 50);
+        // However often a probe seems to take no time at all.
+        (0..1000).for_each(|_| overhead.saw(0));
+        assert_eq!(now(&overhead), [2_500, 2_250]);
+        // Nothing is taken out while it is measured, and without a probe it stays as it is.
         let mut none = Overhead::default();
-        none.saw(&stop(3_000, 9_000));
+        none.saw(3_000);
         assert_eq!(none.now(0).wall_ns, 0);
+        let mut unprobed = Overhead::new([stop(10_000), stop(9_000)], 0);
+        unprobed.saw(3_000);
+        assert_eq!(now(&unprobed), [10_000, 9_000]);
     }
 }

@@ -74,7 +74,6 @@ impl Tracer {
     /// of what is waited for, so that the costs of all are divided by how many there were on average. Each counts by how active its
     /// thread is.
     pub(super) fn account(&mut self, Noticed { stop, from_ns, to_ns, seen_ns }: &Noticed) -> u64 {
-        self.sums.stops += 1;
         let Some(others) = self.others(stop.thread) else { return *to_ns };
         let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
         let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
@@ -87,19 +86,27 @@ impl Tracer {
             usage = Usage::default();
         }
         let spent = Spent { wall_ns, usage };
-        if let Some(samples) = &mut self.samples {
+        if std::mem::take(&mut state.is_probed) && stop.is_interruption() {
+            let probe_ns = wall_ns.saturating_sub(usage.delayed_ns);
+            match &mut self.samples {
+                _ if half_ns > 0 => {}
+                Some((_, probes)) => probes.push(probe_ns),
+                None => self.overhead[usize::from(self.processors.shared)].saw(probe_ns),
+            }
+            self.sums.add(state.weight, wall_ns, 0);
+            state.stopped_ns = Some(stopped_ns);
+            return stopped_ns;
+        }
+        self.sums.stops += 1;
+        if let Some((samples, _)) = &mut self.samples {
             match &state.pending {
                 None => samples.push([Spent::default(), spent]),
                 Some(_) => samples.last_mut().into_iter().for_each(|last| last[0] = spent),
             }
         }
         let which = usize::from(state.pending.is_none());
-        let overhead = &mut self.overhead[usize::from(self.processors.shared)];
         let never_slept = half_ns == 0 && usage.turns == 1;
-        if never_slept && which == 1 && others == 0 && self.sums.stops == state.sums.stops + 1 {
-            overhead.saw(&spent);
-        }
-        let cost = overhead.now(which);
+        let cost = self.overhead[usize::from(self.processors.shared)].now(which);
         let mut cost_ns = cost.wall_ns;
         if half_ns > 0 {
             // The tracer did not have to wake up, which is about half of what a stop costs.
