@@ -12,10 +12,10 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: ## install what is missing, build, and run the small-file study in its quick form with four filesystems for 100 seconds
+run: ## install what is missing, build, and run the small-file study in its quick form with four filesystems for 90 seconds
 	@scripts/prerequisites run
 	@$(CARGO) build --profile quick --locked --package fstone
-	@$(TARGET_DIR)/quick/fstone run small-file --quick --budget 100s $(foreach row,ext3 xfs ext4_today btrfs_today,--only filesystem="$(subst _, ,$(row))")
+	@$(TARGET_DIR)/quick/fstone run small-file --quick --budget 90s $(foreach row,ext3 xfs ext4_today btrfs_today,--only filesystem="$(subst _, ,$(row))")
 
 .PHONY: check
 check: ## formatting, lints, unit tests, the pure crates and the engine: some minutes, no root, no guests
