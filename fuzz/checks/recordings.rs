@@ -2,11 +2,13 @@
 
 use fstone_record::{CompileError, Ending, Import, Program, Reader, Start, Writer, import, likeness, summarize};
 use rustix::fs::{MemfdFlags, memfd_create};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use zstd::bulk::Compressor;
 
 /// A recording is refused, or is shown, compiled and converted as far as it goes.
 pub(crate) fn recording(bytes: &[u8]) -> Option<(Ending, Result<(), CompileError>)> {
@@ -17,6 +19,8 @@ pub(crate) fn recording(bytes: &[u8]) -> Option<(Ending, Result<(), CompileError
     let compiled = Program::compile(&mut reader()?, &AtomicBool::new(false)).map(|_| ());
     Some((summary.ending.expect("it was read to its end"), compiled))
 }
+
+thread_local!(static PACKER: RefCell<Compressor<'static>> = RefCell::new(Compressor::new(1).expect("a level of zstd's")));
 
 /// A recording as it is, or, unless the bytes begin as one, of the blocks that have 0xff 0xff between them.
 pub(crate) fn blocks(input: &[u8]) {
@@ -31,7 +35,7 @@ pub(crate) fn blocks(input: &[u8]) {
     let mut rest = input;
     while !rest.is_empty() {
         let end = rest.windows(2).position(|two| two == [0xff; 2]).unwrap_or(rest.len());
-        let packed = zstd::bulk::compress(&rest[..end], 1).expect("memory does not fail");
+        let packed = PACKER.with_borrow_mut(|packer| packer.compress(&rest[..end])).expect("memory does not fail");
         bytes.extend(b"blck");
         for number in [packed.len() as u32, end as u32, 0, crc32fast::hash(&packed)] {
             bytes.extend(number.to_le_bytes());

@@ -9,10 +9,12 @@
 //! good to its last whole block.
 
 use crate::call::{Block, Call, End, Entry, Node, Place, Start};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use zstd::bulk::{Compressor, Decompressor};
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
@@ -129,7 +131,7 @@ impl<W: Write> Writer<W> {
 
     fn write_block(&mut self) -> io::Result<()> {
         let raw = postcard::to_allocvec(&self.block).map_err(io::Error::other)?;
-        let packed = zstd::bulk::compress(&raw, 1)?;
+        let packed = packed(&raw)?;
         if raw.len() > MOST_BYTES || packed.len() > MOST_PACKED {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the names of its directories are too long"));
         }
@@ -286,9 +288,19 @@ fn filled(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
+/// As zstd packs it. What zstd needs for that is made once in a thread: that takes longer than to pack some kilobytes.
+///
+/// # Errors
+/// If memory fails.
+pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    thread_local!(static PACKER: RefCell<Compressor<'static>> = RefCell::new(Compressor::new(1).expect("a level of zstd's")));
+    PACKER.with_borrow_mut(|packer| packer.compress(bytes))
+}
+
 /// A block in which every name is there and short enough.
 fn unpacked(packed: &[u8], raw_length: usize, version: u32) -> Option<Block> {
-    let raw = zstd::bulk::decompress(packed, raw_length).ok()?;
+    thread_local!(static UNPACKER: RefCell<Decompressor<'static>> = RefCell::new(Decompressor::new().expect("memory")));
+    let raw = UNPACKER.with_borrow_mut(|unpacker| unpacker.decompress(packed, raw_length)).ok()?;
     let block: Block = if version >= 5 {
         postcard::from_bytes(&raw).ok()?
     } else {
@@ -543,7 +555,7 @@ mod tests {
         /// With a checksum that is right, as somebody's own file has it.
         #[test]
         fn anything_in_a_block_is_read_or_refused(raw in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let packed = zstd::bulk::compress(&raw, 1).expect("memory");
+            let packed = super::packed(&raw).expect("memory");
             for version in OLDEST..=VERSION {
                 let _ = unpacked(&packed, raw.len(), version);
             }

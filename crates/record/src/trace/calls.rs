@@ -8,6 +8,7 @@ use super::ptrace::{self, Called, Resume};
 use super::state::{AGAIN, Named, Pending, Tracer, hashed};
 use super::tables::{self, Slot};
 use crate::call::{ACL_BYTES, Call, IMPLICIT, Kind, TIMED_OUT, mode_of_acl};
+use crate::file;
 use libc::pid_t;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
@@ -429,7 +430,7 @@ impl Tracer {
             }
         }
         // zstd's own frame is no data.
-        let packed = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).map_or(bytes.len(), |packed| packed.len());
+        let packed = |bytes: &[u8]| file::packed(bytes).map_or(bytes.len(), |packed| packed.len());
         let left = packed(&sample[..got]).saturating_sub(packed(&[]));
         (100 * left).checked_div(got).map_or(0, |percent| percent.clamp(1, 100) as u16)
     }
