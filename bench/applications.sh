@@ -4,8 +4,10 @@
 # device; all runs of a round come one after the other, ROUNDS times. Prints two tables in Markdown: medians, and in brackets the
 # lowest and the highest. A replay is also traced with strace, and its calls are counted beside the recording's. What an application lacks
 # here is said in its row: git, rsync, make and a compiler, sqlite3, PostgreSQL, npm, dpkg, python3-plyvel.
+# With REQUESTS the device carries out so many reads and so many writes a second at most: with TMPDIR=/dev/shm it is then equally fast in all
+# runs, which a virtual machine's disk is not (cgroup v1).
 # Needs root, strace, jq and 2 GiB in $TMPDIR; about 20 minutes.
-# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [LIMIT=60] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
+# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [LIMIT=60] [REQUESTS=] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
 began=$EPOCHREALTIME
 set -u
 export LC_ALL=C
@@ -374,9 +376,18 @@ round() {
     done
 }
 
+# How many reads and writes a second of the device there may be at most; 0 for no limit.
+throttle() {
+    local of
+    for of in read write; do
+        echo "$(lsblk -dno MAJ:MIN "$loop") $1" >"/sys/fs/cgroup/blkio/blkio.throttle.${of}_iops_device" || return
+    done
+}
+
 # Several things were made that a killed application may still hold.
 end() {
     cd /
+    [ -z "${REQUESTS:-}" ] || throttle 0
     for _ in 1 2 3 4 5; do
         ! mountpoint -q "$fs" || umount "$fs" 2>/dev/null || { sleep 1; false; } && break
     done
@@ -470,6 +481,7 @@ touch "$place/figures" "$place/remarks"
 dd if=/dev/zero of="$place/image" bs=1M count="$(numfmt --from=iec "${SIZE:-1G}" | awk '{ print int($1 / 2 ^ 20) }')" status=none &&
     sync "$place/image" && { loop=$(losetup --find --show --direct-io=on "$place/image" 2>/dev/null) || loop=$(losetup --find --show "$place/image"); } || exit
 export loop
+[ -z "${REQUESTS:-}" ] || throttle "$REQUESTS" || exit
 [ $# -gt 0 ] || set -- "${applications[@]}"
 for application; do
     mkdir "$place/inputs/$application"
@@ -489,4 +501,4 @@ done
 tables "$@"
 echo
 cat "$place/remarks"
-circumstances "$rounds rounds; loop device of ${SIZE:-1G} on $(findmnt -n -o FSTYPE -T "$place" | head -n 1), direct I/O"
+circumstances "$rounds rounds; loop device of ${SIZE:-1G} on $(findmnt -n -o FSTYPE -T "$place" | head -n 1)$(losetup -n -O DIO "$loop" | sed 's/ *1/, direct I\/O/; s/ *0//')${REQUESTS:+, $REQUESTS requests/s}"
