@@ -15,7 +15,7 @@ pub(crate) struct Constant {
 impl Constant {
     pub(crate) fn new(model: &Model) -> Self {
         Self {
-            latency_ns: model.ns("latency"),
+            latency_ns: model.whole("latency"),
             bandwidth: model.number("bandwidth"),
             free_ns: 0,
             done: Done::default(),
@@ -61,10 +61,10 @@ mod tests {
             };
             let (unmapped, unmaps) = took(Request::Unmap(8_000_000..8_000_008));
             let expected = match model.kind() {
-                Kind::Constant => model.ns("latency"),
+                Kind::Constant => model.whole("latency"),
                 // At the place of the heads, where it does not matter when the data is there.
                 Kind::Disk => took(Request::Write(8_000_000..8_000_008)).0,
-                Kind::Ssd => model.ns("command-time"),
+                Kind::Ssd => model.whole("command-time"),
             };
             assert_eq!((unmapped, unmaps), (expected, model.kind() != Kind::Disk), "{name}");
             if model.kind() == Kind::Disk {

@@ -16,7 +16,7 @@ mod ssd;
 #[cfg(test)]
 mod testing;
 
-pub use disk::Disk;
+use disk::Disk;
 pub use model::{Kind, Model, ModelError, Parameter, Processor};
 pub use request::{Request, SECTOR_BYTES};
 

@@ -296,7 +296,7 @@ impl Model {
     }
 
     /// The same as a whole number of nanoseconds, bytes or things.
-    pub(crate) fn ns(&self, name: &str) -> u64 {
+    pub(crate) fn whole(&self, name: &str) -> u64 {
         self.number(name).round() as u64
     }
 }

@@ -38,9 +38,9 @@ impl Geometry {
     /// A disk of this size: the whole stroke is the whole disk, however large that is.
     pub(super) fn new(model: &Model, capacity_bytes: u64) -> Self {
         let revolution_ns = (60e9 / model.number("rpm")).round() as u64;
-        let heads = model.ns("heads");
-        let (head_switch_ns, cylinder_switch_ns) = (model.ns("head-switch"), model.ns("track-to-track-seek"));
-        let count = model.ns("zones");
+        let heads = model.whole("heads");
+        let (head_switch_ns, cylinder_switch_ns) = (model.whole("head-switch"), model.whole("track-to-track-seek"));
+        let count = model.whole("zones");
         // A sustained rate includes the switches.
         let track_ns = revolution_ns as f64 + ((heads - 1) * head_switch_ns + cylinder_switch_ns) as f64 / heads as f64;
         let (outer, inner) = (model.number("outer-rate"), model.number("inner-rate"));

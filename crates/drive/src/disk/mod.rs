@@ -108,7 +108,7 @@ struct Ahead {
 
 /// A drive of platters and heads.
 #[derive(Debug)]
-pub struct Disk {
+pub(crate) struct Disk {
     geometry: Geometry,
     sectors: u64,
     ageing: f64,
@@ -153,16 +153,16 @@ impl Disk {
             geometry: Geometry::new(model, capacity_bytes),
             sectors: capacity_bytes / SECTOR_BYTES,
             ageing: model.number("ageing"),
-            command_ns: model.ns("command-time"),
-            settle_ns: model.ns("write-settle"),
+            command_ns: model.whole("command-time"),
+            settle_ns: model.whole("write-settle"),
             interface: model.number("interface-rate"),
-            segment_sectors: model.ns("segment-size") / SECTOR_BYTES,
+            segment_sectors: model.whole("segment-size") / SECTOR_BYTES,
             reads_on_arrival: model.number("read-on-arrival") > 0.5,
-            buffer_sectors: model.ns("buffer") / SECTOR_BYTES,
-            cache_sectors: model.ns("write-cache") / SECTOR_BYTES,
-            write_choice: model.ns("write-choice") as usize,
+            buffer_sectors: model.whole("buffer") / SECTOR_BYTES,
+            cache_sectors: model.whole("write-cache") / SECTOR_BYTES,
+            write_choice: model.whole("write-choice") as usize,
             write_back: true,
-            commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
+            commands: Commands::new(model.whole("queue-depth") as usize, model.number("queued-flush") > 0.5),
             place: Geometry::START,
             next_sector: 0,
             have_written: false,
@@ -173,7 +173,7 @@ impl Disk {
             room_ns: None,
             writes: Writes::default(),
             flushes: VecDeque::new(),
-            segments: vec![Segment::default(); model.ns("segments") as usize],
+            segments: vec![Segment::default(); model.whole("segments") as usize],
             uses: 0,
             ahead: None,
             interface_free_ns: 0,

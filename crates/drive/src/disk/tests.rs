@@ -112,7 +112,7 @@ fn a_flush_takes_a_command_at_least() {
             at(&mut drive, 2)
         };
         let written = flushed_at(1_000_000);
-        let command = model.ns("command-time");
+        let command = model.whole("command-time");
         for left in [1, command / 2, command] {
             assert_eq!(flushed_at(written - left), written - left + command, "{}", model.name());
         }
@@ -169,14 +169,14 @@ fn reading_ahead_goes_on_over_the_end_of_a_track() {
     let geometry = Geometry::new(&model, SIZE);
     let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
     let track = (1..).find(|sector| place(*sector) != place(0)).expect("there is another track");
-    let ahead = model.ns("segment-size") / SECTOR_BYTES / 2;
+    let ahead = model.whole("segment-size") / SECTOR_BYTES / 2;
     let turn = (60e9 / model.number("rpm")).round() as u64;
     let mut drive = Drive::new(&model, SIZE);
     drive.submit(0, 1, &Request::Read(0..track - ahead));
     let stopped = at(&mut drive, 1) + 2 * turn;
     drive.submit(stopped, 2, &Request::Read(track - ahead..track - ahead + 8));
     let taken = at(&mut drive, 2);
-    let there = taken + model.ns("head-switch") + turn + 8 * turn / track + 1;
+    let there = taken + model.whole("head-switch") + turn + 8 * turn / track + 1;
     drive.submit(there, 3, &Request::Read(track..track + 8));
     let took = (at(&mut drive, 3) - there) as f64;
     let expected = model.number("command-time") + 4096e9 / model.number("interface-rate");
@@ -219,7 +219,7 @@ fn what_was_written_is_read_from_the_cache_and_what_was_read_again_too() {
     drive.submit(first + 2_000_000, 6, &Request::Read(16..24));
     assert!(at(&mut drive, 6) < first + 3_000_000);
     // A full cache takes a write when another has left it.
-    let full = model.ns("write-cache") / SECTOR_BYTES / 2_000;
+    let full = model.whole("write-cache") / SECTOR_BYTES / 2_000;
     let begun = 5_000_000_000;
     for id in 0..full + 2 {
         drive.submit(begun, 100 + id, &Request::Write(id * 4_000_000..id * 4_000_000 + 2_000));
@@ -408,11 +408,11 @@ fn a_drive_without_a_queue_takes_one_command_at_a_time() {
     drive.submit(now + 2_000, 103, &Request::Write(8..16));
     drive.submit(now + 3_000, 104, &Request::Flush);
     let read = at(&mut drive, 101);
-    assert!(read > now + model.ns("track-to-track-seek"), "{read}");
+    assert!(read > now + model.whole("track-to-track-seek"), "{read}");
     let [cached, written, flushed] = [102, 103, 104].map(|id| at(&mut drive, id));
     assert!((cached as f64 - read as f64 - each).abs() < 2.0, "{read} {cached}");
     assert!(((written - cached) as f64 - each).abs() < 2.0, "{cached} {written}");
-    assert!(flushed >= written + model.ns("command-time"), "{written} {flushed}");
+    assert!(flushed >= written + model.whole("command-time"), "{written} {flushed}");
 }
 
 /// One that reads and one that writes, each waiting for the other: as many of both, in the order in which they came.
@@ -444,12 +444,12 @@ fn a_flush_has_a_drive_for_itself_unless_it_is_queued() {
         }
         let flushed = ends[8];
         if model.number("queued-flush") > 0.5 {
-            assert_eq!(flushed, 1_000 + model.ns("command-time"), "{}", model.name());
+            assert_eq!(flushed, 1_000 + model.whole("command-time"), "{}", model.name());
         } else {
             let before = *ends[..8].iter().max().expect("eight");
-            assert_eq!(flushed, before + model.ns("command-time"), "{}", model.name());
+            assert_eq!(flushed, before + model.whole("command-time"), "{}", model.name());
             assert!(
-                ends[9..].iter().all(|end| *end >= flushed + model.ns("command-time")),
+                ends[9..].iter().all(|end| *end >= flushed + model.whole("command-time")),
                 "{}: {ends:?}",
                 model.name()
             );
@@ -608,7 +608,7 @@ fn a_writer_does_not_starve_a_reader() {
             let got = mix(&model, &actors, UNTIL_NS);
             let of = |range: std::ops::Range<usize>| got[range].iter().map(|(_, count)| *count).sum::<u64>();
             let (reads, writes) = (of(0..readers), of(readers..actors.len()));
-            let cached = model.ns("write-cache") / 4096;
+            let cached = model.whole("write-cache") / 4096;
             let [read, written] = positions(&model);
             let what = format!("{}, {readers} and {writers}: {reads} reads, {writes} writes", model.name());
             if model.number("queue-depth") < 2.0 {
@@ -637,10 +637,10 @@ fn a_write_has_room_when_as_much_is_on_the_platters() {
             drive.submit(0, 1, &Request::Write(far..far + 2048));
             let full = at(&mut drive, 1);
             drive.submit(full, 2, &Request::Write(0..count));
-            let begins = geometry.arrival_ns(full, Geometry::START, far, model.ns("write-settle"));
+            let begins = geometry.arrival_ns(full, Geometry::START, far, model.whole("write-settle"));
             let room = geometry.run(far, far + count, begins, u64::MAX).1;
             let moved = |count: u64| transfer_ns(count * SECTOR_BYTES, model.number("interface-rate"));
-            let expected = (room + moved(1)).max(full + model.ns("command-time") + moved(count));
+            let expected = (room + moved(1)).max(full + model.whole("command-time") + moved(count));
             assert_eq!(at(&mut drive, 2), expected, "{}, {count} sectors", model.name());
         }
     }
@@ -653,7 +653,7 @@ fn a_stream_of_writes_is_as_fast_as_its_zone() {
         let rate = model.number("outer-rate");
         for (step, depth) in [(128, 1), (512, 1), (2048, 1), (2560, 1), (512, 4), (2560, 4)] {
             let mut drive = Drive::new(&model, SIZE);
-            let (cached, measured) = (model.ns("write-cache") / SECTOR_BYTES / step, (128 << 11) / step);
+            let (cached, measured) = (model.whole("write-cache") / SECTOR_BYTES / step, (128 << 11) / step);
             let (mut now, mut begun) = (0, 0);
             let count = 4 * cached + measured;
             for id in 0..count {
@@ -733,7 +733,7 @@ fn a_whole_track_takes_a_turn() {
             drive.submit(0, 0, &Request::Read(far..far + 1));
             let begun = at(&mut drive, 0) + step * turn / 20;
             drive.submit(begun, 1, &Request::Read(0..track));
-            let there = begun + model.ns("command-time") + seek;
+            let there = begun + model.whole("command-time") + seek;
             let took = at(&mut drive, 1) - there;
             let waited = (turn - there % turn) % turn;
             let passed = waited * track / turn;
@@ -754,7 +754,7 @@ fn heads_read_on_until_they_leave() {
         let (geometry, far) = (Geometry::new(&model, SIZE), SIZE / SECTOR_BYTES / 2);
         let (track, turn) = (of_a_track(&geometry), (60e9 / model.number("rpm")).round() as u64);
         let idle_ns = turn / 10;
-        let read_on = (idle_ns + model.ns("command-time")) * track / turn;
+        let read_on = (idle_ns + model.whole("command-time")) * track / turn;
         for (sector, is_there) in [(7 + read_on, true), (9 + read_on, false)] {
             let mut drive = Drive::new(&model, SIZE);
             drive.submit(0, 0, &Request::Read(0..8));
@@ -763,7 +763,7 @@ fn heads_read_on_until_they_leave() {
             let now = at(&mut drive, 1);
             drive.submit(now, 2, &Request::Read(sector..sector + 1));
             let took = at(&mut drive, 2) - now;
-            assert_eq!(took < model.ns("command-time") + 10_000, is_there, "{}, {sector}: {took}", model.name());
+            assert_eq!(took < model.whole("command-time") + 10_000, is_there, "{}, {sector}: {took}", model.name());
         }
     }
 }
@@ -778,7 +778,7 @@ fn the_segment_that_was_not_used_for_the_longest_time_is_used_again() {
         let mut is_hit = |id: u64, number: u64| {
             drive.submit(now, id, &Request::Read(place(number)..place(number) + 8));
             let begun = std::mem::replace(&mut now, at(&mut drive, id));
-            now - begun < model.ns("command-time") + 100_000
+            now - begun < model.whole("command-time") + 100_000
         };
         let asked = [1, 2, 3, 1, 4, 1, 3, 4, 2];
         let hits: Vec<bool> = (0..).zip(asked).map(|(id, number)| is_hit(id, number)).collect();
@@ -790,7 +790,7 @@ fn the_segment_that_was_not_used_for_the_longest_time_is_used_again() {
 #[test]
 fn a_small_read_takes_one_segment() {
     for model in disks() {
-        let segments = model.ns("segments");
+        let segments = model.whole("segments");
         let mut random = Random(1);
         for _ in 0..20 {
             let places: Vec<u64> =
@@ -801,7 +801,7 @@ fn a_small_read_takes_one_segment() {
                 let begun = now;
                 drive.submit(now, id, &Request::Read(*place..place + 8));
                 now = at(&mut drive, id);
-                let is_hit = now - begun < model.ns("command-time") + 100_000;
+                let is_hit = now - begun < model.whole("command-time") + 100_000;
                 assert_eq!(is_hit, id >= segments, "{}: {id}", model.name());
                 // The next one comes at any moment of a turn.
                 now += if is_hit { 0 } else { random.below(8_000_000) };
@@ -835,7 +835,7 @@ fn writes_and_reads_share_the_buffer() {
             for number in (1..=4).rev() {
                 drive.submit(now, 10 + number, &Request::Read(place(number)..place(number) + 8));
             }
-            let soon = now + model.ns("command-time") + 300_000;
+            let soon = now + model.whole("command-time") + 300_000;
             let mut hits = Vec::new();
             while let Some(event) = drive.next_event().filter(|event| *event < soon) {
                 hits.extend(std::iter::from_fn(|| drive.completed(event)).map(|(_, id)| id - 10));
@@ -881,7 +881,7 @@ fn heads_stay_where_they_wrote() {
         let geometry = Geometry::new(&model, SIZE);
         let place = geometry.run(next - 1, next, 0, u64::MAX).2;
         let moved = if zeros { 0 } else { transfer_ns(8 * SECTOR_BYTES, model.number("interface-rate")) };
-        let begun = geometry.arrival_ns(now + model.ns("command-time") + moved, place, next, 0);
+        let begun = geometry.arrival_ns(now + model.whole("command-time") + moved, place, next, 0);
         let written = geometry.run(next, next + 8, begun, u64::MAX).1;
         assert_eq!(at(&mut drive, 2), written, "{}, {zeros}", model.name());
     }

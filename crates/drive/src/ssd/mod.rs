@@ -106,22 +106,22 @@ pub(crate) struct Ssd {
 impl Ssd {
     pub(crate) fn new(model: &Model) -> Self {
         let spare = model.number("over-provisioning");
-        let [dies, channels, places] = ["dies", "channels", "writing-dies"].map(|name| model.ns(name) as usize);
+        let [dies, channels, places] = ["dies", "channels", "writing-dies"].map(|name| model.whole(name) as usize);
         Self {
-            page_sectors: (model.ns("page") / SECTOR_BYTES).max(1),
+            page_sectors: (model.whole("page") / SECTOR_BYTES).max(1),
             pages_per_block: model.number("pages-per-block"),
-            read_ns: model.ns("read-time"),
-            program_ns: model.ns("program-time"),
-            erase_ns: model.ns("erase-time"),
-            command_ns: model.ns("command-time"),
-            controller_ns: model.ns("controller-time"),
+            read_ns: model.whole("read-time"),
+            program_ns: model.whole("program-time"),
+            erase_ns: model.whole("erase-time"),
+            command_ns: model.whole("command-time"),
+            controller_ns: model.whole("controller-time"),
             channel: model.number("channel-rate"),
             interface: model.number("interface-rate"),
-            buffer_bytes: model.ns("write-buffer"),
+            buffer_bytes: model.whole("write-buffer"),
             durable: model.number("buffer-is-durable") > 0.5,
             amplification: ((1.0 + spare) / (2.0 * spare)).max(1.0),
             write_back: true,
-            commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
+            commands: Commands::new(model.whole("queue-depth") as usize, model.number("queued-flush") > 0.5),
             now_ns: 0,
             controller_free_ns: 0,
             dies: vec![Die::default(); dies],

@@ -34,8 +34,8 @@ fn a_read_alone_takes_the_sum_of_its_parts() {
 fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
     for model in unhurried() {
         let model = with(&model, &[("queue-depth", "4096")]);
-        let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
-        let channels = model.ns("channels");
+        let (page, dies) = (model.whole("page") / SECTOR_BYTES, model.whole("dies"));
+        let channels = model.whole("channels");
         if dies <= channels {
             continue;
         }
@@ -56,7 +56,7 @@ fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
 }
 
 fn small(page: u64, model: &Model) -> Request {
-    let at = page * model.ns("page") / SECTOR_BYTES;
+    let at = page * model.whole("page") / SECTOR_BYTES;
     Request::Read(at..at + 8)
 }
 
@@ -70,7 +70,7 @@ fn parts(model: &Model) -> [f64; 3] {
 fn a_burst_of_reads_waits_for_its_channel_and_for_the_interface() {
     for model in unhurried() {
         let [command, channel, interface] = parts(&model);
-        let (dies, channels) = (model.ns("dies"), model.ns("channels"));
+        let (dies, channels) = (model.whole("dies"), model.whole("channels"));
         let mut drive = Drive::new(&model, SIZE);
         let of_a_channel: Vec<u64> = (0..dies).filter(|die| die % channels == 0).collect();
         for die in &of_a_channel {
@@ -106,7 +106,7 @@ fn a_burst_of_reads_waits_for_its_channel_and_for_the_interface() {
 fn a_page_is_sensed_once() {
     for model in ssds() {
         let [command, channel, interface] = parts(&model);
-        let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
+        let (page, dies) = (model.whole("page") / SECTOR_BYTES, model.whole("dies"));
         let mut drive = Drive::new(&model, SIZE);
         let (mut now, mut id) = (0, 0);
         let mut took = |request: Request| {
@@ -136,7 +136,7 @@ fn what_is_in_the_write_buffer_is_read_from_there() {
     for model in ssds() {
         let [command, channel, interface] = parts(&model);
         let mut drive = Drive::new(&model, SIZE);
-        let page = model.ns("page") / SECTOR_BYTES;
+        let page = model.whole("page") / SECTOR_BYTES;
         drive.submit(0, 1, &Request::Write(80_000..80_008));
         let written = at(&mut drive, 1);
         drive.submit(written, 2, &Request::Read(80_000..80_008));
@@ -146,7 +146,7 @@ fn what_is_in_the_write_buffer_is_read_from_there() {
         // The rest of a page is written, and the page programmed.
         drive.submit(read, 3, &Request::Write(160_000..160_000 + page));
         let full = at(&mut drive, 3);
-        let programmed = full + 2 * model.ns("program-time");
+        let programmed = full + 2 * model.whole("program-time");
         drive.submit(programmed, 4, &Request::Read(80_000..80_008));
         let took = (at(&mut drive, 4) - programmed) as f64;
         let expected = command + model.number("read-time") + channel + interface;
@@ -196,7 +196,7 @@ fn writes_in_sequence_and_at_random_in_the_steady_state() {
 fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
     for model in ssds() {
         let mut drive = Drive::new(&model, SIZE);
-        let full = model.ns("write-buffer") / 4096;
+        let full = model.whole("write-buffer") / 4096;
         let mut random = Random(1);
         let mut ends = Vec::new();
         let (mut now, mut next) = (0, 0);
@@ -225,7 +225,7 @@ fn a_read_beside_random_writes_waits_for_what_is_under_way_only() {
         let mut drive = Drive::new(&model, SIZE);
         let mut random = Random(1);
         // Whole pages, so that there are fewer writes: each moves as many pages.
-        let page = model.ns("page") / SECTOR_BYTES;
+        let page = model.whole("page") / SECTOR_BYTES;
         let mut place = |sectors: u64| {
             let at = random.below(SIZE / SECTOR_BYTES / page) * page;
             at..at + sectors
@@ -235,7 +235,7 @@ fn a_read_beside_random_writes_waits_for_what_is_under_way_only() {
             drive.submit(0, id, &Request::Write(place(page)));
         }
         let (mut begun, mut written, mut sum, mut count, mut longest) = (0, 0, 0, 0, 0);
-        let full = 2 * model.ns("write-buffer") / model.ns("page");
+        let full = 2 * model.whole("write-buffer") / model.whole("page");
         while count < 4_000 {
             let now = drive.next_event().expect("it is busy");
             while let Some((_, id)) = drive.completed(now) {
@@ -275,8 +275,8 @@ fn a_program_that_is_put_off_keeps_its_place() {
     for model in unhurried() {
         let calm = [("over-provisioning", "10"), ("pages-per-block", "65536"), ("buffer-is-durable", "0")];
         let model = with(&model, &[calm.as_slice(), &[("writing-dies", "1")]].concat());
-        let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
-        let [command, program, read] = ["command-time", "program-time", "read-time"].map(|name| model.ns(name));
+        let (page, dies) = (model.whole("page") / SECTOR_BYTES, model.whole("dies"));
+        let [command, program, read] = ["command-time", "program-time", "read-time"].map(|name| model.whole(name));
         let mut drive = Drive::new(&model, SIZE);
         drive.submit(0, 1, &Request::Write(0..page));
         let written = at(&mut drive, 1);
@@ -375,7 +375,7 @@ fn a_padded_page_moves_what_it_holds() {
 #[test]
 fn a_drive_takes_so_many_commands_at_a_time() {
     for model in ssds() {
-        let (depth, dies) = (model.ns("queue-depth"), model.ns("dies"));
+        let (depth, dies) = (model.whole("queue-depth"), model.whole("dies"));
         let [command, channel, interface] = parts(&model);
         let each = command + model.number("read-time") + channel + interface;
         // One of each die, so that they wait for nothing else.
@@ -412,12 +412,12 @@ fn a_flush_has_a_drive_for_itself_unless_it_is_queued() {
                 ends[id as usize] = at_ns;
             }
         }
-        let (flushed, command) = (ends[8], model.ns("command-time"));
+        let (flushed, command) = (ends[8], model.whole("command-time"));
         let queued = model.number("queued-flush") > 0.5;
         let before = if queued { 1_000 } else { *ends[..8].iter().max().expect("eight") };
         assert_eq!(flushed, before + command, "{}", model.name());
         let begun = if queued { 2_000 } else { flushed };
-        let least = begun + command + model.ns("read-time");
+        let least = begun + command + model.whole("read-time");
         assert!(ends[9..].iter().all(|end| (least..least + 50_000).contains(end)), "{}: {ends:?}", model.name());
     }
 }
