@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Table of the calls: its name, as `strace` has it for the plainest of its family.
 macro_rules! kinds {
     ($($kind:ident $name:literal),+ $(,)?) => {
-        /// A kind of call. New ones are added at the end: recordings have their numbers.
+        /// A kind of call. New ones are added at the end, because recordings have their numbers, and with a new `VERSION`, because an older
+        /// fstone takes them for damage.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Kind {
             #[default]
@@ -51,6 +52,25 @@ impl Kind {
 
     pub const fn is_copy(self) -> bool {
         matches!(self, Self::Sendfile | Self::CopyRange | Self::Splice)
+    }
+
+    /// Whether it may change a filesystem, or how a file is open. A new kind is one or the other, which the compiler asks here; what the change
+    /// is, is said in `replay/witnessed.rs` for power cuts, in `replay/program.rs` for the order, and in `replay/calls.rs`.
+    pub(crate) const fn may_change(self) -> bool {
+        use Kind as K;
+        match self {
+            K::Open | K::Write | K::Pwrite | K::Writev | K::Pwritev | K::Sendfile | K::CopyRange | K::Splice => true,
+            K::SetFlags | K::Truncate | K::Ftruncate | K::Fallocate | K::Reflink | K::SetAttributes => true,
+            K::Mkdir | K::Rmdir | K::Unlink | K::Rename | K::Link | K::Symlink | K::Mknod | K::Bind => true,
+            K::Chmod | K::Fchmod | K::Chown | K::Fchown | K::Utimens | K::Futimens => true,
+            K::Setxattr | K::Fsetxattr | K::Removexattr | K::Fremovexattr => true,
+            K::Uring | K::Aio | K::PolledRing | K::Ioctl | K::Lost | K::Unreturned => true,
+            K::Close | K::Read | K::Pread | K::Readv | K::Preadv | K::Seek | K::Fadvise | K::Readahead => false,
+            K::Fsync | K::Fdatasync | K::SyncRange | K::Syncfs | K::Sync | K::Map | K::Msync => false,
+            K::Stat | K::Fstat | K::Access | K::Readlink | K::Getdents | K::Statfs | K::Fstatfs => false,
+            K::Getxattr | K::Fgetxattr | K::Listxattr | K::Flistxattr | K::Flock | K::Lock => false,
+            K::Spawn | K::Wait | K::Exit | K::Wakeup | K::OpenByHandle | K::Handle | K::GetAttributes => false,
+        }
     }
 
     /// About threads, not about files. A wakeup is no call: the end of a wait for another thread, and, without a result, what

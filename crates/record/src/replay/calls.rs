@@ -141,35 +141,7 @@ fn only_looks(action: &Action) -> bool {
     if action.kind == K::Open && action.result == -libc::ELOOP && action.flags as i32 & ABOUT_LINKS == O_NOFOLLOW {
         return false;
     }
-    let may_change = action.kind.writes()
-        || action.kind.is_copy()
-        || matches!(
-            action.kind,
-            K::Open
-                | K::SetFlags
-                | K::Truncate
-                | K::Ftruncate
-                | K::Fallocate
-                | K::Reflink
-                | K::Mkdir
-                | K::Rmdir
-                | K::Unlink
-                | K::Rename
-                | K::Link
-                | K::Symlink
-                | K::Mknod
-                | K::Access
-                | K::Chmod
-                | K::Fchmod
-                | K::Chown
-                | K::Fchown
-                | K::Utimens
-                | K::Futimens
-                | K::Setxattr
-                | K::Fsetxattr
-                | K::Removexattr
-                | K::Fremovexattr
-        );
+    let may_change = action.kind.may_change() || action.kind == K::Access;
     // Without the right to it, a link to a descriptor finds nothing.
     let has_no_right = action.kind == K::Link && action.file != 0 && action.result == -libc::ENOENT;
     // What the other side said is not known here.
