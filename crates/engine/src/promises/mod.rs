@@ -8,7 +8,8 @@
 //!   zeros of its holes;
 //! - by a synchronous write (O_SYNC, O_DSYNC): the data that it wrote, and the file's length up to there;
 //! - by fsync: also the names that the file had. POSIX does not say so, but applications rely on it, and Linux's journaling
-//!   filesystems keep it; it is counted apart;
+//!   filesystems keep it;
+//! - by fsync of a directory: its names;
 //! - by syncfs: all of this for every file, and that names removed before do not come back.
 //!
 //! What came after may have reached the disk or not, so both is accepted: newer data in place of older, a later name in place of
