@@ -40,6 +40,19 @@ const SYS_FCHMODAT2: c_long = 452;
 const SYS_FILE_GETATTR: c_long = 468;
 const SYS_FILE_SETATTR: c_long = 469;
 
+pub(crate) const SYS_SETXATTRAT: c_long = 463;
+pub(crate) const SYS_GETXATTRAT: c_long = 464;
+pub(crate) const SYS_LISTXATTRAT: c_long = 465;
+pub(crate) const SYS_REMOVEXATTRAT: c_long = 466;
+
+/// Calls with arguments in a structure. The tracer reads it; of a log's they are counted.
+pub(crate) const WITH_STRUCTURES: [(c_long, &str); 4] = [
+    (SYS_SETXATTRAT, "setxattrat"),
+    (SYS_GETXATTRAT, "getxattrat"),
+    (SYS_LISTXATTRAT, "listxattrat"),
+    (SYS_REMOVEXATTRAT, "removexattrat"),
+];
+
 /// What each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `r` one that
 /// is returned, `f` and `o` descriptors, `u` one of no file, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `b` what is
 /// read or written, `a` an attribute's value, `s` what stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.

@@ -228,7 +228,9 @@ impl Writing {
         let is_ours = match call.kind {
             _ if !is_possible => false,
             kind if kind.is_of_threads() => true,
-            Kind::Sync | Kind::Uring | Kind::Aio | Kind::Msync | Kind::OpenByHandle | Kind::Lost => true,
+            Kind::Sync | Kind::Uring | Kind::Aio | Kind::PolledRing | Kind::Msync | Kind::OpenByHandle | Kind::Lost => {
+                true
+            }
             kind if kind.is_copy() => call.file != 0 || call.other != 0,
             Kind::Open => matches!(at_below, Some(Some(_))),
             Kind::Reflink => is_inside(call.file) && is_inside(call.other),

@@ -2,7 +2,7 @@
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
 use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place, Unknown};
-use crate::system_calls::CALLS;
+use crate::system_calls::{CALLS, WITH_STRUCTURES};
 use crate::trace;
 use crate::trace::{joined, normal};
 use libc::c_long;
@@ -50,7 +50,9 @@ const WORDS: &[(&str, i32)] = &[
     ("FALLOC_FL_ZERO_RANGE", libc::FALLOC_FL_ZERO_RANGE),
     ("FALLOC_FL_COLLAPSE_RANGE", libc::FALLOC_FL_COLLAPSE_RANGE),
     ("FALLOC_FL_INSERT_RANGE", libc::FALLOC_FL_INSERT_RANGE),
+    ("FALLOC_FL_UNSHARE_RANGE", libc::FALLOC_FL_UNSHARE_RANGE),
     ("RENAME_NOREPLACE", libc::RENAME_NOREPLACE as i32),
+    ("RENAME_WHITEOUT", libc::RENAME_WHITEOUT as i32),
     ("RENAME_EXCHANGE", libc::RENAME_EXCHANGE as i32),
     ("XATTR_CREATE", libc::XATTR_CREATE),
     ("XATTR_REPLACE", libc::XATTR_REPLACE),
@@ -139,6 +141,9 @@ const WORDS: &[(&str, i32)] = &[
     ("ENFILE", libc::ENFILE),
     ("EPIPE", libc::EPIPE),
     ("ESTALE", libc::ESTALE),
+    ("EUCLEAN", libc::EUCLEAN),
+    ("ENOTBLK", libc::ENOTBLK),
+    ("EADDRINUSE", libc::EADDRINUSE),
 ];
 
 /// "A|B|0644": numbers in C's manner, and names. What has no name here counts as nothing.
@@ -619,6 +624,7 @@ impl Reading<'_, '_> {
         };
         let parts = || arguments(text);
         let thread = thread_number(&self.threads, pid);
+        let plain = Call { thread, begin_ns, took_ns, result: value, ..Call::default() };
         match name {
             "clone" | "clone3" | "fork" | "vfork" if value > 0 => {
                 let child = value as u32;
@@ -733,19 +739,38 @@ impl Reading<'_, '_> {
                     };
                     return self.hand_over(Heard { call, ..Heard::default() });
                 }
+                // About a file's blocks and attributes.
+                if ["FS_IOC_", "XFS_IOC_", "FIDEDUPERANGE"].iter().any(|name| request.starts_with(name))
+                    && let Some(slot) = self.slot(pid, to, begin_ns)?
+                {
+                    let call = Call { kind: Kind::Ioctl, file: slot.file.number, ..plain };
+                    return self.hand_over(Heard { call, ..Heard::default() });
+                }
                 return Ok(());
+            }
+            "bind" => {
+                // Other sockets have no name in a filesystem.
+                let name = text.split_once("sun_path=").and_then(|(_, rest)| string(rest.rsplit_once('}')?.0));
+                let Some(name) = name else { return Ok(()) };
+                let at = Some(self.path(pid, "", &name, begin_ns)?);
+                return self.hand_over(Heard { call: Call { kind: Kind::Bind, ..plain }, at, ..Heard::default() });
+            }
+            "io_uring_setup" if text.contains("IORING_SETUP_SQPOLL") && value >= 0 => {
+                let call = Call { kind: Kind::PolledRing, ..plain };
+                return self.hand_over(Heard { call, ..Heard::default() });
             }
             _ => {}
         }
         let Some((kind, roles)) = self.calls.get(name).copied() else {
             let number = name.strip_prefix("syscall_0x").and_then(|number| c_long::from_str_radix(number, 16).ok());
-            let known = number.and_then(|number| CALLS.iter().find(|(of, ..)| *of == number));
-            let Some((_, name, ..)) = known else { return Ok(()) };
-            self.unnamed.insert((*name).to_owned());
-            let call = Call { kind: Kind::Lost, thread, begin_ns, took_ns, result: value, ..Call::default() };
+            let in_table = CALLS.iter().map(|(of, known, ..)| (*of, *known));
+            let mut all = in_table.chain(WITH_STRUCTURES.iter().copied());
+            let Some((_, name)) = all.find(|(of, known)| number == Some(*of) || *known == name) else { return Ok(()) };
+            self.unnamed.insert(name.to_owned());
+            let call = Call { kind: Kind::Lost, ..plain };
             return self.hand_over(Heard { call, ..Heard::default() });
         };
-        let call = Call { kind, thread, begin_ns, took_ns, result: value, ..Call::default() };
+        let call = Call { kind, ..plain };
         let real = if kind == Kind::Open { annotated(result) } else { None };
         self.is_annotated |= real.is_some();
         self.made(pid, name, &parts(), roles, Heard { call, real, ..Heard::default() })
@@ -829,7 +854,7 @@ impl Reading<'_, '_> {
         let (mut directory, mut fd) = ("", None);
         if name == "creat" {
             heard.call.flags = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u32;
-        } else if name.starts_with('l') && !["link", "linkat", "lseek", "listxattr"].contains(&name) {
+        } else if matches!(name, "lstat" | "lchown" | "lsetxattr" | "lgetxattr" | "llistxattr" | "lremovexattr") {
             heard.call.flags = libc::AT_SYMLINK_NOFOLLOW as u32;
         }
         if kind.is_copy() {
@@ -1259,6 +1284,26 @@ mod tests {
         let told: Vec<(&str, i64)> = calls.iter().map(|(call, _)| (call.kind.name(), call.result)).collect();
         assert_eq!(told, [("mkdir", 0), ("lost call", 0), ("lost call", -1)]);
         let unnamed = Unknown::Unnamed { calls: vec!["fchmodat2".to_owned()] };
+        assert!(done.unknown.contains(&unnamed), "{:?}", done.unknown);
+    }
+
+    #[test]
+    fn calls_that_a_replay_cannot_make_are_counted() {
+        let log = r#"
+101 10.0 openat(AT_FDCWD</w>, "f", O_RDWR|O_CREAT, 0600) = 3</w/f> <0.000010>
+101 10.1 setxattrat(AT_FDCWD, "/w/f", 0, "user.a", {value="b", size=1, flags=0}, 16) = 0 <0.000010>
+101 10.2 syscall_0x1d0(0xffffff9c, 0x7f0000000000, 0, 0x7f0000000000, 0x7f0000000000, 0x10) = 1 <0.000010>
+101 10.3 ioctl(3</w/f>, FS_IOC_FIEMAP, {fm_start=0, fm_length=4096}) = 0 <0.000010>
+101 10.4 ioctl(1, TCGETS, 0x7f0000000000) = -1 ENOTTY (Inappropriate ioctl for device) <0.000010>
+101 10.5 bind(4, {sa_family=AF_UNIX, sun_path="/w/a,socket"}, 110) = 0 <0.000010>
+101 10.6 bind(4, {sa_family=AF_INET, sin_port=htons(1), sin_addr=inet_addr("0.0.0.0")}, 16) = 0 <0.000010>
+101 10.7 io_uring_setup(8, {flags=IORING_SETUP_SQPOLL, sq_thread_cpu=0}) = 5 <0.000010>
+101 10.8 io_uring_setup(8, {flags=0}) = 6 <0.000010>
+"#;
+        let (calls, _, done) = named(log, &["/w"], false).expect("sound");
+        let told: Vec<&str> = calls.iter().map(|(call, _)| call.kind.name()).collect();
+        assert_eq!(told, ["open", "lost call", "lost call", "ioctl", "bind", "io_uring_setup"]);
+        let unnamed = Unknown::Unnamed { calls: vec!["getxattrat".to_owned(), "setxattrat".to_owned()] };
         assert!(done.unknown.contains(&unnamed), "{:?}", done.unknown);
     }
 

@@ -1,7 +1,7 @@
 //! Which system calls are recorded, and where their arguments are.
 
 use crate::call::Kind;
-use crate::system_calls::CALLS;
+use crate::system_calls::{CALLS, SYS_GETXATTRAT, SYS_LISTXATTRAT, SYS_REMOVEXATTRAT, SYS_SETXATTRAT};
 use libc::{AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, O_CREAT, O_TRUNC, O_WRONLY};
 use std::collections::HashMap;
 use std::os::raw::c_long;
@@ -103,11 +103,6 @@ pub(super) const REQUESTS: [u32; 11] = [
     0x4030_582B,
     0x4030_5839,
 ];
-/// Newer than libc's list; the same on every architecture.
-const SYS_SETXATTRAT: c_long = 463;
-const SYS_GETXATTRAT: c_long = 464;
-const SYS_LISTXATTRAT: c_long = 465;
-const SYS_REMOVEXATTRAT: c_long = 466;
 
 /// Kind and arguments of a call of the table.
 fn known(number: u64) -> Option<(Kind, &'static str)> {
