@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Table of the calls: its name, as `strace` has it for the plainest of its family.
 macro_rules! kinds {
     ($($kind:ident $name:literal),+ $(,)?) => {
-        /// A kind of call. New ones are added at the end, because recordings have their numbers, and with a new `VERSION`, because an older
-        /// fstone takes them for damage.
+        /// A kind of call. New ones are added at the end, and with a new `VERSION`: recordings have their numbers.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Kind {
             #[default]
@@ -258,7 +257,7 @@ pub struct Entry {
     pub node: Node,
 }
 
-/// New ones are added at the end: recordings have their numbers.
+/// New ones are added at the end, and with a new `VERSION`: recordings have their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
     Directory,
@@ -300,7 +299,7 @@ pub struct Start {
     pub unknown: Vec<Unknown>,
 }
 
-/// What the log of another tool does not say. New ones are added at the end: recordings have their numbers.
+/// What the log of another tool does not say. New ones are added at the end, and with a new `VERSION`: recordings have their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unknown {
     /// When calls were made.

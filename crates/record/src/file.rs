@@ -18,10 +18,8 @@ use zstd::bulk::{Compressor, Decompressor};
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
-/// 4: modes are those that the umask left. 5: what is unknown of a log has numbers.
+/// Raised with every change to what a block holds, a new kind of call too: else an older fstone takes a recording for a damaged one.
 pub const VERSION: u32 = 5;
-/// The oldest that is read.
-const OLDEST: u32 = 3;
 /// A block is written when it has so many calls, or so many bytes of names and files.
 const CALLS: usize = 8192;
 const NAME_BYTES: usize = 512 << 10;
@@ -40,7 +38,7 @@ pub enum ReadError {
     Read(io::Error),
     #[error("it is no recording of fstone's")]
     Foreign,
-    #[error("it has version {found} of the format, and this fstone reads versions {OLDEST} to {VERSION}")]
+    #[error("it has version {found} of the format, and this fstone reads version {VERSION}")]
     Version { found: u32 },
     #[error("it has no beginning: its first block is missing or damaged")]
     NoStart,
@@ -170,7 +168,6 @@ pub enum Ending {
 /// Reads a recording block by block.
 pub struct Reader<R: Read> {
     input: R,
-    version: u32,
     at: u64,
     first: Option<Block>,
     ending: Option<Ending>,
@@ -205,12 +202,11 @@ impl<R: Read> Reader<R> {
             return Err(ReadError::Foreign);
         }
         let found = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
-        if !(OLDEST..=VERSION).contains(&found) {
+        if found != VERSION {
             return Err(ReadError::Version { found });
         }
         let mut reader = Self {
             input,
-            version: found,
             at: 20,
             first: None,
             ending: None,
@@ -237,11 +233,6 @@ impl<R: Read> Reader<R> {
     /// Tells what was read until now from any other recording: of the heads of its blocks, which have a checksum each.
     pub fn digest(&self) -> u32 {
         self.digest.clone().finalize()
-    }
-
-    /// Whether modes of what calls make are without what the umask took, which older recordings do not know.
-    pub(crate) fn has_masked_modes(&self) -> bool {
-        self.version >= 4
     }
 
     pub fn ending(&self) -> Option<Ending> {
@@ -273,7 +264,7 @@ impl<R: Read> Reader<R> {
         if !filled(&mut self.input, &mut packed)? || crc32fast::hash(&packed) != number(16) {
             return Ok(None);
         }
-        let Some(block) = unpacked(&packed, raw_length, self.version) else { return Ok(None) };
+        let Some(block) = unpacked(&packed, raw_length) else { return Ok(None) };
         self.digest.update(&head);
         self.at += (20 + length) as u64;
         Ok(Some(block))
@@ -298,14 +289,10 @@ pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// A block in which every name is there and short enough.
-fn unpacked(packed: &[u8], raw_length: usize, version: u32) -> Option<Block> {
+fn unpacked(packed: &[u8], raw_length: usize) -> Option<Block> {
     thread_local!(static UNPACKER: RefCell<Decompressor<'static>> = RefCell::new(Decompressor::new().expect("memory")));
     let raw = UNPACKER.with_borrow_mut(|unpacker| unpacker.decompress(packed, raw_length)).ok()?;
-    let block: Block = if version >= 5 {
-        postcard::from_bytes(&raw).ok()?
-    } else {
-        postcard::from_bytes::<old::Block>(&raw).ok()?.into()
-    };
+    let block: Block = postcard::from_bytes(&raw).ok()?;
     let known = |place: Option<Place>| place.is_none_or(|place| (place.name as usize) < block.names.len());
     let is_sound = block.calls.iter().all(|call| known(call.at) && known(call.to));
     let is_short = |name: &Vec<u8>| name.len() <= MOST_NAME && !name.contains(&0);
@@ -316,90 +303,10 @@ fn unpacked(packed: &[u8], raw_length: usize, version: u32) -> Option<Block> {
     (is_sound && block.names.iter().all(is_short) && block.tree.iter().all(is_plain)).then_some(block)
 }
 
-/// Blocks as versions 3 and 4 have them.
-mod old {
-    use crate::call::{Call, End, Entry, Unknown};
-    use serde::{Deserialize, Serialize};
-
-    #[derive(Serialize, Deserialize)]
-    pub(super) struct Start {
-        pub(super) architecture: String,
-        pub(super) kernel: String,
-        pub(super) command: Vec<Vec<u8>>,
-        pub(super) roots: Vec<Vec<u8>>,
-        pub(super) given: Vec<Vec<u8>>,
-        pub(super) began_unix_ns: u64,
-        pub(super) hashed: bool,
-        pub(super) overhead_ns: [u64; 2],
-        pub(super) bare_ns: u64,
-        pub(super) unknown: Vec<String>,
-    }
-
-    #[derive(Serialize, Deserialize)]
-    pub(super) struct Block {
-        pub(super) start: Option<Start>,
-        pub(super) tree: Vec<Entry>,
-        pub(super) names: Vec<Vec<u8>>,
-        pub(super) calls: Vec<Call>,
-        pub(super) outside_calls: u64,
-        pub(super) outside_bytes: u64,
-        pub(super) outside_names: Vec<Vec<u8>>,
-        pub(super) end: Option<End>,
-    }
-
-    /// How sentences about times began.
-    const TIMES: [(&str, Unknown); 3] = [
-        ("times", Unknown::Times),
-        ("how long calls took", Unknown::Durations),
-        ("how much longer strace made calls", Unknown::StraceCost),
-    ];
-
-    /// What is behind a semicolon is of something else.
-    fn unknown(sentence: String) -> Vec<Unknown> {
-        let Some((_, known)) = TIMES.iter().find(|(begin, _)| sentence.starts_with(begin)) else {
-            return vec![Unknown::Said(sentence)];
-        };
-        let rest = sentence.split_once("; ").map(|(_, rest)| Unknown::Said(rest.to_owned()));
-        std::iter::once(known.clone()).chain(rest).collect()
-    }
-
-    impl From<Start> for crate::call::Start {
-        fn from(old: Start) -> Self {
-            Self {
-                architecture: old.architecture,
-                kernel: old.kernel,
-                command: old.command,
-                roots: old.roots,
-                given: old.given,
-                began_unix_ns: old.began_unix_ns,
-                hashed: old.hashed,
-                overhead_ns: old.overhead_ns,
-                bare_ns: old.bare_ns,
-                unknown: old.unknown.into_iter().flat_map(unknown).collect(),
-            }
-        }
-    }
-
-    impl From<Block> for crate::call::Block {
-        fn from(old: Block) -> Self {
-            Self {
-                start: old.start.map(Into::into),
-                tree: old.tree,
-                names: old.names,
-                calls: old.calls,
-                outside_calls: old.outside_calls,
-                outside_bytes: old.outside_bytes,
-                outside_names: old.outside_names,
-                end: old.end,
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Kind, Unknown};
+    use crate::call::Kind;
     use proptest::prelude::*;
 
     fn recording(calls: u32) -> Vec<u8> {
@@ -433,61 +340,6 @@ mod tests {
         let bytes = recording(20_000);
         assert_eq!(read(&bytes), Some((20_000, Ending::Whole)));
         assert!(bytes.len() < 20_000 * 8, "{}", bytes.len());
-    }
-
-    #[test]
-    fn what_older_recordings_do_not_know_is_understood() {
-        let unknown = [
-            "how much longer strace made calls and what is between them: times are as it saw them",
-            "how long calls took (-T)",
-            "times, but for its waits; results: each call is taken to have done what it was to do; threads",
-            "the umask, until it is set: 022 is taken",
-        ];
-        let start = old::Start {
-            architecture: "x86_64".into(),
-            kernel: "6".into(),
-            command: vec![b"ls".to_vec()],
-            roots: vec![b"/w".to_vec()],
-            given: Vec::new(),
-            began_unix_ns: 300,
-            hashed: true,
-            overhead_ns: [300, 400],
-            bare_ns: 500,
-            unknown: unknown.map(str::to_owned).to_vec(),
-        };
-        let block = old::Block {
-            start: Some(start),
-            tree: Vec::new(),
-            names: vec![b"f".to_vec()],
-            calls: vec![Call { kind: Kind::Stat, thread: 1, at: Some(Place { base: 0, name: 0 }), ..Call::default() }],
-            outside_calls: 1,
-            outside_bytes: 2,
-            outside_names: vec![b"/x".to_vec()],
-            end: Some(End { at_ns: 7, status: 0 }),
-        };
-        let raw = postcard::to_allocvec(&block).expect("memory");
-        let packed = zstd::bulk::compress(&raw, 1).expect("memory");
-        let mut bytes = [&MAGIC[..], &4u32.to_le_bytes(), BLOCK].concat();
-        for number in [packed.len() as u32, raw.len() as u32, 1, crc32fast::hash(&packed)] {
-            bytes.extend(number.to_le_bytes());
-        }
-        bytes.extend(&packed);
-        let mut reader = Reader::new(&bytes[..]).expect("it is read");
-        let said = |words: &str| Unknown::Said(words.to_owned());
-        let expected = [
-            Unknown::StraceCost,
-            Unknown::Durations,
-            Unknown::Times,
-            said("results: each call is taken to have done what it was to do; threads"),
-            said(unknown[3]),
-        ];
-        assert_eq!(reader.start.unknown, expected);
-        assert_eq!((reader.start.overhead_ns, reader.start.hashed), ([300, 400], true));
-        let block = reader.block().expect("memory").expect("it is there");
-        assert_eq!((block.calls.len(), block.outside_names.len()), (1, 1));
-        assert_eq!(reader.ending(), Some(Ending::Whole));
-        bytes[16] = VERSION as u8;
-        assert!(matches!(Reader::new(&bytes[..]), Err(ReadError::NoStart)), "it is of another version");
     }
 
     /// With names as long as hashed ones can be, and links as long as the kernel takes them.
@@ -556,9 +408,7 @@ mod tests {
         #[test]
         fn anything_in_a_block_is_read_or_refused(raw in proptest::collection::vec(any::<u8>(), 0..300)) {
             let packed = super::packed(&raw).expect("memory");
-            for version in OLDEST..=VERSION {
-                let _ = unpacked(&packed, raw.len(), version);
-            }
+            let _ = unpacked(&packed, raw.len());
         }
     }
 }

@@ -138,8 +138,6 @@ pub struct Program {
     has_times: bool,
     is_of_log: bool,
     pub(super) not_comparable: Option<&'static str>,
-    /// No umask is to change the modes.
-    pub(super) has_masked_modes: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -258,7 +256,6 @@ impl Program {
             compiler.block(block)?;
         }
         let mut program = compiler.finished();
-        program.has_masked_modes = reader.has_masked_modes();
         program.is_cut = !matches!(reader.ending(), Some(Ending::Whole));
         Ok(program)
     }
@@ -315,7 +312,6 @@ impl<'a> Compiler<'a> {
             has_times: true,
             is_of_log: false,
             not_comparable: None,
-            has_masked_modes: false,
         };
         Self {
             cancel,
