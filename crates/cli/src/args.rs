@@ -317,7 +317,7 @@ impl Command {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  fstone device\n  fstone device hdd-7200-2008 --size '5 TB'\n  fstone device ./mine.toml"
+    after_help = "Examples:\n  fstone device\n  fstone device hdd-7200-2008 --size '5 TB'\n  fstone device sata-ssd --toml >mine.toml\n  fstone device ./mine.toml"
 )]
 pub(crate) struct DeviceArguments {
     /// A built-in model, or a .toml file. Default: list the built-in models
@@ -326,6 +326,9 @@ pub(crate) struct DeviceArguments {
     /// The size of the drive
     #[arg(long, value_name = "SIZE", default_value = "1 TB", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) size: u64,
+    /// Print the built-in model as a file, to make your own from
+    #[arg(long, requires = "model")]
+    pub(crate) toml: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -35,6 +35,8 @@ enum Unit {
     /// "300 MB/s" as data sheets count, "110.51 MiB/s" as programs do; in bytes per second.
     Rate,
     Number,
+    /// A count, or a switch of 0 and 1.
+    Whole,
 }
 
 #[derive(Debug)]
@@ -60,8 +62,8 @@ const CONSTANT: &[Known] = &[
 
 const DISK: &[Known] = &[
     known("rpm", Unit::Number, 300.0, 30_000.0, "revolutions per minute"),
-    known("heads", Unit::Number, 1.0, 64.0, "recorded surfaces"),
-    known("zones", Unit::Number, 1.0, 256.0, "zones of equal width, each with its own rate"),
+    known("heads", Unit::Whole, 1.0, 64.0, "recorded surfaces"),
+    known("zones", Unit::Whole, 1.0, 256.0, "zones of equal width, each with its own rate"),
     known("outer-rate", Unit::Rate, 0.1 * MB, 2000.0 * MB, "sustained, in the first zone"),
     known("inner-rate", Unit::Rate, 0.1 * MB, 2000.0 * MB, "sustained, in the last zone"),
     known("track-to-track-seek", Unit::Time, 0.0, SECOND, "to the next cylinder"),
@@ -71,17 +73,17 @@ const DISK: &[Known] = &[
     known("write-settle", Unit::Time, 0.0, SECOND, "longer that a seek takes before a write"),
     known("command-time", Unit::Time, 0.0, SECOND, "of the electronics, each request"),
     known("interface-rate", Unit::Rate, MB, 1e12, "between cache and host"),
-    known("queue-depth", Unit::Number, 1.0, 256.0, "commands that the drive takes at a time and orders by itself"),
-    known("queued-flush", Unit::Number, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
+    known("queue-depth", Unit::Whole, 1.0, 256.0, "commands that the drive takes at a time and orders by itself"),
+    known("queued-flush", Unit::Whole, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
     known("ageing", Unit::Number, 0.001, 1.0, "what counts of a wait against a positioning time"),
     known("buffer", Unit::Bytes, 0.0, 1e12, "for what was read and for what is to be written"),
     known("write-cache", Unit::Bytes, 0.0, 1e12, "of the buffer, at most; 0 for none"),
-    known("write-choice", Unit::Number, 1.0, 4096.0, "parts of it among which the drive chooses what it writes next"),
-    known("segments", Unit::Number, 1.0, 256.0, "parts of the read cache, each with one run of sectors"),
+    known("write-choice", Unit::Whole, 1.0, 4096.0, "parts of it among which the drive chooses what it writes next"),
+    known("segments", Unit::Whole, 1.0, 256.0, "parts of the read cache, each with one run of sectors"),
     known("segment-size", Unit::Bytes, 0.0, 1e9, "how much is read ahead at most, too"),
     known(
         "read-on-arrival",
-        Unit::Number,
+        Unit::Whole,
         0.0,
         1.0,
         "1: what passes the heads before the wanted sector is read and kept",
@@ -89,23 +91,23 @@ const DISK: &[Known] = &[
 ];
 
 const SSD: &[Known] = &[
-    known("channels", Unit::Number, 1.0, 64.0, "between controller and flash"),
-    known("dies", Unit::Number, 1.0, 4096.0, "in all; each does one thing at a time"),
-    known("writing-dies", Unit::Number, 1.0, 4096.0, "that program, move and erase at a time"),
+    known("channels", Unit::Whole, 1.0, 64.0, "between controller and flash"),
+    known("dies", Unit::Whole, 1.0, 4096.0, "in all; each does one thing at a time"),
+    known("writing-dies", Unit::Whole, 1.0, 4096.0, "that program, move and erase at a time"),
     known("page", Unit::Bytes, 512.0, 1e6, "read and programmed at once, all planes of a die together"),
-    known("pages-per-block", Unit::Number, 1.0, 65_536.0, "erased at once"),
+    known("pages-per-block", Unit::Whole, 1.0, 65_536.0, "erased at once"),
     known("read-time", Unit::Time, 100.0, SECOND, "of a page"),
     known("program-time", Unit::Time, 100.0, SECOND, "of a page"),
     known("erase-time", Unit::Time, 100.0, SECOND, "of a block"),
     known("channel-rate", Unit::Rate, MB, 1e12, "of one channel"),
     known("interface-rate", Unit::Rate, MB, 1e12, "between buffer and host"),
-    known("full-duplex", Unit::Number, 0.0, 1.0, "1: the interface has that rate in each direction"),
+    known("full-duplex", Unit::Whole, 0.0, 1.0, "1: the interface has that rate in each direction"),
     known("command-time", Unit::Time, 0.0, SECOND, "of controller and protocol, each request"),
     known("controller-time", Unit::Time, 0.0, SECOND, "of the controller, which takes one request after the other"),
-    known("queue-depth", Unit::Number, 1.0, 65_536.0, "commands that the drive takes at a time"),
-    known("queued-flush", Unit::Number, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
+    known("queue-depth", Unit::Whole, 1.0, 65_536.0, "commands that the drive takes at a time"),
+    known("queued-flush", Unit::Whole, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
     known("write-buffer", Unit::Bytes, 4096.0, 1e12, "acknowledges writes before they are programmed"),
-    known("buffer-is-durable", Unit::Number, 0.0, 1.0, "1: survives a loss of power, and a flush has nothing to do"),
+    known("buffer-is-durable", Unit::Whole, 0.0, 1.0, "1: survives a loss of power, and a flush has nothing to do"),
     known("over-provisioning", Unit::Number, 0.01, 10.0, "spare flash as a share of the drive's size"),
 ];
 
@@ -145,8 +147,10 @@ pub struct Model {
 pub enum ModelError {
     #[error("{0}")]
     Toml(String),
-    #[error("it has no `{0}`")]
+    #[error("it has no `{0}`; `fstone device sata-ssd --toml` prints a model to begin with")]
     Missing(String),
+    #[error("its `kind` is none of {0}")]
+    NoSuchKind(&'static str),
     #[error("it has no `{name}`, {meaning}: add {name} = {{ is = …, from = \"…\" }} with {expected} and its source")]
     NoParameter { name: &'static str, meaning: &'static str, expected: &'static str },
     #[error("`{found}` is not a parameter of a {kind}: those are {known}")]
@@ -172,12 +176,13 @@ impl Unit {
             Self::Bytes => "a size (\"16 MiB\")",
             Self::Rate => "a rate (\"300 MB/s\", or \"110.51 MiB/s\" of 2^20 bytes)",
             Self::Number => "a number",
+            Self::Whole => "a whole number",
         }
     }
 
     fn parse(self, value: &Value) -> Option<(f64, String)> {
         match (self, value) {
-            (Self::Number, Value::Integer(number)) => Some((*number as f64, number.to_string())),
+            (Self::Number | Self::Whole, Value::Integer(number)) => Some((*number as f64, number.to_string())),
             (Self::Number, Value::Float(number)) => Some((*number, number.to_string())),
             (Self::Time, Value::String(text)) => {
                 parse_duration(text).ok().map(|time| (time.as_nanos() as f64, text.clone()))
@@ -198,7 +203,7 @@ impl Unit {
             Self::Time => format!("{} ms", value / 1e6),
             Self::Bytes => format!("{value} bytes"),
             Self::Rate => format!("{} MB/s", value / MB),
-            Self::Number => value.to_string(),
+            Self::Number | Self::Whole => value.to_string(),
         }
     }
 }
@@ -226,6 +231,11 @@ impl Model {
         find(BUILT_IN, name, Self::parse)
     }
 
+    /// The file of one that is built in.
+    pub fn text(name: &str) -> Result<&'static str, ModelError> {
+        find(BUILT_IN, name, |_, text| Ok(text))
+    }
+
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
         let kinds = Kind::ALL.map(|kind| (kind.word(), kind.parameters()));
         let (title, kind, parameters) = read(text, &kinds, "\"constant\", \"disk\" or \"ssd\"")?;
@@ -235,8 +245,13 @@ impl Model {
     }
 
     fn contradiction(&self) -> Option<&'static str> {
-        if self.kind != Kind::Disk {
-            return None;
+        match self.kind {
+            Kind::Constant => return None,
+            Kind::Ssd => {
+                let has_them = self.number("writing-dies") <= self.number("dies");
+                return (!has_them).then_some("`writing-dies` are some of the `dies`, or all");
+            }
+            Kind::Disk => {}
         }
         let [track, average, full] = ["track-to-track-seek", "average-seek", "full-seek"].map(|name| self.number(name));
         // Below, the curve that goes through all three would fall somewhere.
@@ -318,9 +333,9 @@ fn number(parameters: &[Parameter], name: &str) -> f64 {
 }
 
 fn find<T>(
-    built_in: &[(&str, &str)],
+    built_in: &[(&str, &'static str)],
     name: &str,
-    parse: impl Fn(&str, &str) -> Result<T, ModelError>,
+    parse: impl Fn(&str, &'static str) -> Result<T, ModelError>,
 ) -> Result<T, ModelError> {
     match built_in.iter().find(|(known, _)| *known == name) {
         Some((name, text)) => parse(name, text),
@@ -344,7 +359,7 @@ fn read(
     };
     let (title, kind) = (word("title")?, word("kind")?);
     let number =
-        kinds.iter().position(|(word, _)| *word == kind).ok_or(ModelError::Form { name: "kind".into(), expected })?;
+        kinds.iter().position(|(word, _)| *word == kind).ok_or(ModelError::NoSuchKind(expected))?;
     let (kind, wanted) = kinds[number];
     let Some(Value::Table(mut given)) = table.remove("parameters") else {
         return Err(ModelError::Missing("[parameters]".into()));
@@ -503,6 +518,7 @@ mod tests {
         said(&(latency.replace(", from = \"me\"", "") + bandwidth), "with its source");
         said(&(latency.to_owned() + bandwidth + "rpm = 7200\n"), "`rpm` is not a parameter of a constant");
         assert!(Model::parse("x", "title = ").unwrap_err().to_string().contains("line 1"));
+        assert!(Model::parse("x", "title = \"t\"").unwrap_err().to_string().contains("--toml"));
         assert!(Model::parse("x", "title = \"\"\nkind = \"tape\"").unwrap_err().to_string().contains("ssd"));
     }
 
@@ -516,6 +532,22 @@ mod tests {
         let rate = |text: &str| Unit::Rate.parse(&Value::String(text.to_owned())).map(|(rate, _)| rate);
         assert_eq!(["1 kB/s", "2.5 GB/s", "1 KiB/s"].map(rate), [Some(1e3), Some(2.5e9), Some(1024.0)]);
         assert_eq!(["1 Mb/s", "1 MB", "1 m/s", "MB/s"].map(rate), [None; 4]);
+    }
+
+    #[test]
+    fn a_drive_in_parts_is_refused() {
+        let text = Model::text("sata-ssd").expect("built in");
+        let with = |name: &str, value: &str| {
+            let line = text.lines().find(|line| line.starts_with(&format!("{name} ="))).expect("it has it");
+            let changed = text.replace(line, &format!("{name} = {{ is = {value}, from = \"me\" }}"));
+            Model::parse("mine", &changed).map(drop).map_err(|error| error.to_string())
+        };
+        for name in ["channels", "dies", "pages-per-block", "queue-depth", "buffer-is-durable", "full-duplex"] {
+            let error = with(name, "0.5").unwrap_err();
+            assert!(error.contains("a whole number"), "{error}");
+        }
+        assert!(with("writing-dies", "17").unwrap_err().contains("`dies`"));
+        assert_eq!(with("writing-dies", "16"), Ok(()));
     }
 
     #[test]

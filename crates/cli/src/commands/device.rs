@@ -32,6 +32,11 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
         terminal::print(&text);
         return Ok(Exit::Success);
     };
+    if arguments.toml {
+        let text = Model::text(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
+        terminal::print(text);
+        return Ok(Exit::Success);
+    }
     let file = if is_file(name) { Some(read_text(Path::new(name)).map_err(anyhow::Error::from)) } else { None };
     let processor = match file {
         Some(text) => text.map(|text| Processor::parse(name, &text)),
@@ -49,8 +54,7 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
             return Ok(Exit::Success);
         }
         // A drive, or nothing.
-        Err(ModelError::Form { name, .. }) if name == "kind" => {}
-        Err(ModelError::NoSuchModel(_)) => {}
+        Err(ModelError::NoSuchKind(_) | ModelError::NoSuchModel(_)) => {}
         Err(error) => return Err(Failure::new(Exit::BadInput, format!("failed to read the model {name}: {error}"))),
     }
     let model = find(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
