@@ -183,6 +183,7 @@ impl Witnessed<'_> {
 
     /// Writes down what a call did.
     pub(super) fn acknowledged(&self, caller: &mut Caller<'_>, action: &Action, expected: &Expected, got: i64) {
+        use Kind as K;
         let (witness, begun) = (self.witness, expected.begun);
         if got < 0 {
             return self.failed(action, expected);
@@ -246,11 +247,37 @@ impl Witnessed<'_> {
                     _ => self.appeared(begun, path),
                 }
             }
-            _ => {
+            K::Write | K::Pwrite | K::Writev | K::Pwritev | K::Sendfile | K::CopyRange | K::Splice => {
                 if let Some(writing) = expected.writing {
                     self.wrote(caller, begun, writing, got, action.kind.is_copy());
                 }
             }
+            // Neither what is in files nor their names.
+            K::Rmdir | K::Bind | K::Chmod | K::Fchmod | K::Chown | K::Fchown | K::Utimens | K::Futimens => {}
+            K::Setxattr | K::Fsetxattr | K::Removexattr | K::Fremovexattr | K::SetAttributes => {}
+            K::Close
+            | K::Read
+            | K::Pread
+            | K::Readv
+            | K::Preadv
+            | K::Seek
+            | K::Fadvise
+            | K::Readahead
+            | K::SyncRange => {}
+            K::Stat
+            | K::Fstat
+            | K::Access
+            | K::Readlink
+            | K::Getdents
+            | K::Statfs
+            | K::Fstatfs
+            | K::Flock
+            | K::Lock => {}
+            K::Getxattr | K::Fgetxattr | K::Listxattr | K::Flistxattr | K::GetAttributes | K::Handle => {}
+            K::Spawn | K::Wait | K::Exit | K::Wakeup => {}
+            // No replay makes these.
+            K::Map | K::Msync | K::Uring | K::Aio | K::PolledRing | K::Ioctl | K::OpenByHandle => {}
+            K::Lost | K::Unreturned => {}
         }
     }
 
