@@ -5,7 +5,7 @@ use super::filter;
 use super::places::{MOST_NAME, without_links};
 use super::preload::{self, Event, Happened, Pointed, Until};
 use super::ptrace::{self, Called, Resume};
-use super::state::{AGAIN, Named, Pending, Tracer, hashed};
+use super::state::{AGAIN, Named, Pending, Tracer, Wait, hashed};
 use super::tables::{self, Slot};
 use crate::call::{ACL_BYTES, Call, IMPLICIT, Kind, TIMED_OUT, mode_of_acl};
 use crate::file;
@@ -50,7 +50,7 @@ impl Tracer {
             let of = state.number;
             match what {
                 Happened::Began { number, arguments, pointed } => {
-                    state.think_ns += ran_ns;
+                    state.think_ns += ran_ns + state.wait.take().map_or(0, |wait| wait.took_ns);
                     state.interrupted.iter_mut().for_each(|interrupted| interrupted.is_last = false);
                     self.was_at_work(thread, of, ns);
                     let Some(asked) = decode(number, arguments) else { continue };
@@ -80,6 +80,8 @@ impl Tracer {
         let number = state.number;
         let called = called.filter(|called| !called.foreign);
         let mut asked = called.and_then(|called| decode(called.number, called.arguments));
+        let is_again = |wait: &mut Wait| asked.is_some_and(|asked| asked.what == What::Call(wait.kind));
+        state.think_ns += state.wait.take_if(|wait| !is_again(wait)).map_or(0, |wait| wait.took_ns);
         if !asked.is_some_and(|asked| asked.waits() || asked.what == What::Again) {
             state.interrupted.iter_mut().for_each(|interrupted| interrupted.is_last = false);
         }
@@ -515,12 +517,19 @@ impl Tracer {
             }
             What::Call(_) => {}
         }
+        let mut call = Call { result, took_ns, ..pending.call };
+        if let Some(Wait { begin_ns, took_ns: before_ns, .. }) = state.wait.take() {
+            (call.begin_ns, call.took_ns) = (begin_ns, took_ns + before_ns);
+        }
         // The kernel makes such a call again by itself; of a new thread all is recorded.
-        if AGAIN.contains(&result) || pending.call.kind == Kind::Spawn {
+        if AGAIN.contains(&result) && matches!(call.kind, Kind::Wait | Kind::Flock | Kind::Lock) {
+            state.wait = Some(Wait { kind: call.kind, begin_ns: call.begin_ns, took_ns: call.took_ns });
+            return;
+        }
+        if AGAIN.contains(&result) || call.kind == Kind::Spawn {
             state.think_ns += took_ns;
             return;
         }
-        let mut call = Call { result, took_ns, ..pending.call };
         if call.kind == Kind::Wait {
             let waited = match asked.pointer {
                 0 => result,
@@ -531,7 +540,7 @@ impl Tracer {
             let child = if waited > 0 { self.numbers.get(&(waited as pid_t)).copied() } else { None };
             // A number of another PID namespace, or none at all: what it took is not to be lost.
             if child.is_none() && result >= 0 {
-                self.threads.get_mut(&thread).into_iter().for_each(|state| state.think_ns += took_ns);
+                self.threads.get_mut(&thread).into_iter().for_each(|state| state.think_ns += call.took_ns);
                 return;
             }
             call.result = child.map_or(result, i64::from);

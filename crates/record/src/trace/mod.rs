@@ -471,6 +471,7 @@ impl Tracer {
             is_alone,
             has_ring,
             interrupted: None,
+            wait: None,
             directories,
             umask,
             kept: false,
@@ -646,7 +647,8 @@ impl Tracer {
             preload.insert(thread);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        (state.pending, state.interrupted, state.is_alone, state.has_ring) = (None, None, true, false);
+        (state.pending, state.interrupted, state.wait, state.is_alone, state.has_ring) =
+            (None, None, None, true, false);
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let descriptors = state.own_descriptors();
         if !descriptors.borrow().is_empty()
@@ -774,6 +776,39 @@ mod tests {
         if Preload::new().is_some() {
             assert!(recorded.stops < 800, "{} stops", recorded.stops);
         }
+    }
+
+    #[test]
+    fn a_wait_for_a_child_goes_on_when_another_one_ends() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let script = "import os, time
+def child(seconds):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(seconds)
+        os._exit(0)
+    return pid
+first, second = child(0.4), child(0.2)
+assert os.waitpid(first, 0)[1] == 0 and os.waitpid(second, 0)[1] == 0";
+        let wanted = Wanted {
+            command: &["python3", "-I", "-c", script].map(|word| word.as_bytes().to_vec()),
+            process: None,
+            under: &[place.path().to_owned()],
+            hash_names: false,
+            data_entropy: false,
+            cancel: &AtomicI32::new(0),
+            listing: &|_| {},
+        };
+        let path = place.path().join("a.rec");
+        let file = File::options().read(true).write(true).create_new(true).open(&path).expect("writable");
+        assert_eq!(record(&wanted, file).expect("it can be recorded").status, 0);
+        let mut reader = crate::file::Reader::open(&path).expect("it was written");
+        let mut waits = Vec::new();
+        while let Some(block) = reader.block().expect("it can be read") {
+            waits.extend(block.calls.into_iter().filter(|call| call.kind == Kind::Wait && call.result > 0));
+        }
+        let longest = waits.iter().max_by_key(|call| call.took_ns + call.think_ns).expect("there are two");
+        assert!(longest.took_ns > 2 * longest.think_ns, "{longest:?}");
     }
 
     /// As package managers unpack: a file gets its name when it is whole, and comes through a pipe.

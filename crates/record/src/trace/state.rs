@@ -119,6 +119,7 @@ pub(super) struct Thread {
     /// Requests of io_uring may close its descriptors, and make others.
     pub(super) has_ring: bool,
     pub(super) interrupted: Option<Interrupted>,
+    pub(super) wait: Option<Wait>,
     /// Its working directory and its root, if they are known.
     pub(super) directories: [Option<Vec<u8>>; 2],
     pub(super) umask: Option<u16>,
@@ -180,6 +181,14 @@ impl Thread {
         }
         self.descriptors.clone()
     }
+}
+
+/// A wait for a child or a lock that a signal has interrupted, and that the kernel makes again. In a traced process signals that it ignores
+/// do so too, as SIGCHLD of another child.
+pub(super) struct Wait {
+    pub(super) kind: Kind,
+    pub(super) begin_ns: u64,
+    pub(super) took_ns: u64,
 }
 
 /// A sleep or a wait that a signal has interrupted, until another begins. That one may be what is left of it: until a moment, or for as long
