@@ -358,8 +358,7 @@ fn read(
         _ => Err(ModelError::Missing(key.to_owned())),
     };
     let (title, kind) = (word("title")?, word("kind")?);
-    let number =
-        kinds.iter().position(|(word, _)| *word == kind).ok_or(ModelError::NoSuchKind(expected))?;
+    let number = kinds.iter().position(|(word, _)| *word == kind).ok_or(ModelError::NoSuchKind(expected))?;
     let (kind, wanted) = kinds[number];
     let Some(Value::Table(mut given)) = table.remove("parameters") else {
         return Err(ModelError::Missing("[parameters]".into()));

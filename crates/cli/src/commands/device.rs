@@ -33,7 +33,8 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
         return Ok(Exit::Success);
     };
     if arguments.toml {
-        let text = Model::text(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
+        let text =
+            Model::text(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
         terminal::print(text);
         return Ok(Exit::Success);
     }
@@ -125,9 +126,20 @@ fn plots(model: &Model, size: u64) -> String {
             stream.map(|(what, writes)| (what.to_owned(), mebibytes(curves::sequential(model, size, 0.0, writes, 8))));
         text += &plot("One stream of 1 MiB, 8 at a time, MiB/s", &stream);
     }
-    let written = curves::random_writes(model, size, 100_000, 20_000);
+    // Until the buffer is full, a write only goes there.
+    let buffer_bytes = match model.kind() {
+        Kind::Constant => 0.0,
+        Kind::Disk => model.number("write-cache"),
+        Kind::Ssd => model.number("write-buffer"),
+    };
+    let before = (2.0 * buffer_bytes / 4096.0).clamp(100_000.0, 10_000_000.0) as usize;
+    let written = curves::random_writes(model, size, before, 20_000);
     let durable = curves::durable_writes(model, size, 2_000);
-    let _ = writeln!(text, "Random writes of 4 KiB, 32 at a time, after 100,000 of them: {written:.0} a second");
+    let _ = writeln!(
+        text,
+        "Random writes of 4 KiB, 32 at a time, after {} of them: {written:.0} a second",
+        fstone_analysis::number::grouped(before as f64, 0)
+    );
     let how = if Drive::new(model, size).is_durable() { "durable without" } else { "made durable by" };
     let _ = write!(text, "A random write of 4 KiB, {how} a flush: {:.3} ms", durable / 1e6);
     text

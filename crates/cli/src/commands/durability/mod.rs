@@ -102,7 +102,11 @@ fn filesystems(arguments: &DurabilityArguments) -> Result<Vec<FilesystemSpec>, F
 fn kernel(context: &Context, arguments: &DurabilityArguments) -> Result<KernelSpec, Failure> {
     if let Some(kernel) = &arguments.kernel {
         if !matches!(kernel, KernelSpec::Uml(_) | KernelSpec::Qemu(_)) {
-            let words = format!("--kernel {}: power cuts need a guest: uml:VERSION or qemu:VERSION", kernel.written());
+            let words = format!(
+                "--kernel {}: power cuts need a guest: uml:VERSION or qemu:VERSION; in virtual time, on a model of a drive, \
+                 `fstone run durability --exact` has them",
+                kernel.written()
+            );
             return Err(Failure::new(Exit::BadInput, words));
         }
         return match missing_kernel(kernel, &context.kernels) {
