@@ -65,7 +65,7 @@ pub enum Made {
     Zeros,
     /// It has data that is not known here. The file reaches to its end at least: a copy, or an allocation of no data.
     Copied,
-    /// Newer data may have been written there through a mapping, in units at their multiples.
+    /// Other data of the file may have been written there through a mapping, in units at their multiples.
     Mapped,
     /// The file ends where the part begins.
     End,

@@ -313,13 +313,14 @@ impl Known {
         }
     }
 
-    /// Mappings are written to in whole units, at their multiples: there is the data that is promised, or newer data of the file.
+    /// Mappings are written to in whole units, at their multiples. A write to one may wait for its page after it was given its generation, so
+    /// that it comes after newer data: there is some data of the file.
     fn may_be_newer(&mut self, part: &Range<u64>) {
         self.zeros.remove(part);
-        let is_other = |at: u64| !at.is_multiple_of(UNIT);
-        if overlapping_in(&self.units, part.start, part.end).any(|(at, _)| is_other(at)) {
-            let units = overlapping(Arc::make_mut(&mut self.units), part.start, part.end);
-            units.filter(|(at, _)| is_other(*at)).for_each(|(_, unit)| unit.says = None);
+        if overlapping_in(&self.units, part.start, part.end).next().is_some() {
+            for (at, unit) in overlapping(Arc::make_mut(&mut self.units), part.start, part.end) {
+                unit.says = unit.says.filter(|_| at.is_multiple_of(UNIT)).map(|(of, _)| (of, 0));
+            }
         }
     }
 

@@ -48,6 +48,17 @@ impl Subject {
     }
 }
 
+/// It was given its generation, and then waited for its page.
+#[test]
+fn a_mapping_may_be_written_to_after_newer_data() {
+    let it = Subject::new();
+    it.make(3 * UNIT..4 * UNIT, Made::Mapped);
+    it.sync();
+    let with = |last: Option<u64>| [Some(1), Some(2), Some(3), last];
+    assert!(it.now(&with(Some(2))).is_empty() && it.now(&with(Some(9))).is_empty());
+    assert_eq!(it.now(&with(None)), [Property::Data]);
+}
+
 #[test]
 fn what_a_truncation_leaves_stays_promised() {
     let it = Subject::new();
