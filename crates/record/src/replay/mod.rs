@@ -877,6 +877,30 @@ mod tests {
         harm("two", |path| std::fs::remove_file(path).expect("it is there"));
     }
 
+    #[test]
+    fn a_range_that_is_zeroed_beyond_the_end_makes_a_file_longer() {
+        let witness = Witness::new();
+        let (place, report) = replayed_before(Some(&witness), |writer| {
+            let flags = (libc::O_RDWR | libc::O_CREAT) as u32;
+            call(writer, Kind::Open, "it", "", |call| (call.flags, call.other) = (flags, 1));
+            call(writer, Kind::Ftruncate, "", "", |call| (call.file, call.length) = (1, 4096));
+            call(writer, Kind::Fsync, "", "", |call| call.file = 1);
+            call(writer, Kind::Fallocate, "", "", |call| {
+                (call.file, call.offset, call.length) = (1, 4096, 8192);
+                call.flags = libc::FALLOC_FL_ZERO_RANGE as u32;
+            });
+            call(writer, Kind::Fsync, "", "", |call| call.file = 1);
+        });
+        if report.differences > 0 {
+            println!("skipped: no ranges can be zeroed on the filesystem of the temporary directory");
+            return;
+        }
+        let broken = || witness.look(witness.now(), false).broken;
+        assert_eq!(broken(), 0);
+        std::fs::write(place.path().join("replay/it"), [0; 4096]).expect("writable");
+        assert_ne!(broken(), 0, "as it was before");
+    }
+
     /// By what it was before the last calls, which a disk may have forgotten.
     #[test]
     fn what_calls_leave_and_make_of_files_is_promised_by_the_next_sync() {

@@ -221,7 +221,12 @@ impl Witnessed<'_> {
             Kind::Fallocate => {
                 if let Some((file, ..)) = self.file(action.file) {
                     let (part, what) = allocated(action, length(caller, action.file));
+                    let end = part.end;
                     self.made(begun, file, part, what);
+                    if action.flags == libc::FALLOC_FL_ZERO_RANGE as u32 {
+                        // Unlike a hole it may lie beyond the end, which then moves.
+                        self.made(begun, file, end..end, Made::Copied);
+                    }
                 }
             }
             Kind::Reflink => {
