@@ -592,7 +592,7 @@ impl Tracer {
         }
         let state = self.threads.get_mut(&thread).expect("it was there above");
         if let Some(name) = &pending.outside {
-            state.think_ns += took_ns;
+            state.think_ns += call.took_ns;
             if call.kind == Kind::Read && name.is_none() && result > 0 && self.pointed.is_none() {
                 self.read_signals(thread, &asked, result, now);
             }

@@ -647,9 +647,8 @@ impl Tracer {
             preload.insert(thread);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        (state.pending, state.interrupted, state.wait, state.is_alone, state.has_ring) =
-            (None, None, None, true, false);
-        state.think_ns += std::mem::take(&mut state.ran_ns);
+        (state.pending, state.interrupted, state.is_alone, state.has_ring) = (None, None, true, false);
+        state.think_ns += std::mem::take(&mut state.ran_ns) + state.wait.take().map_or(0, |wait| wait.took_ns);
         let descriptors = state.own_descriptors();
         if !descriptors.borrow().is_empty()
             && let Some(present) = tables::present(thread)
@@ -676,7 +675,7 @@ impl Tracer {
             self.unreturned(thread, &pending);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        state.think_ns += std::mem::take(&mut state.ran_ns);
+        state.think_ns += std::mem::take(&mut state.ran_ns) + state.wait.take().map_or(0, |wait| wait.took_ns);
         let (number, descriptors) = (state.number, state.descriptors.clone());
         // One of them is this variable.
         if Rc::strong_count(&descriptors) == 2 {
@@ -778,18 +777,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_wait_for_a_child_goes_on_when_another_one_ends() {
+    /// The calls of some kinds that a program makes.
+    fn calls(script: &str, wanted: &[Kind]) -> Vec<Call> {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let script = "import os, time
-def child(seconds):
-    pid = os.fork()
-    if pid == 0:
-        time.sleep(seconds)
-        os._exit(0)
-    return pid
-first, second = child(0.4), child(0.2)
-assert os.waitpid(first, 0)[1] == 0 and os.waitpid(second, 0)[1] == 0";
+        let kinds = wanted;
         let wanted = Wanted {
             command: &["python3", "-I", "-c", script].map(|word| word.as_bytes().to_vec()),
             process: None,
@@ -803,12 +794,46 @@ assert os.waitpid(first, 0)[1] == 0 and os.waitpid(second, 0)[1] == 0";
         let file = File::options().read(true).write(true).create_new(true).open(&path).expect("writable");
         assert_eq!(record(&wanted, file).expect("it can be recorded").status, 0);
         let mut reader = crate::file::Reader::open(&path).expect("it was written");
-        let mut waits = Vec::new();
+        let mut calls = Vec::new();
         while let Some(block) = reader.block().expect("it can be read") {
-            waits.extend(block.calls.into_iter().filter(|call| call.kind == Kind::Wait && call.result > 0));
+            calls.extend(block.calls.into_iter().filter(|call| kinds.contains(&call.kind)));
         }
+        calls
+    }
+
+    #[test]
+    fn a_wait_for_a_child_goes_on_when_another_one_ends() {
+        let script = "import os, time
+def child(seconds):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(seconds)
+        os._exit(0)
+    return pid
+first, second = child(0.4), child(0.2)
+assert os.waitpid(first, 0)[1] == 0 and os.waitpid(second, 0)[1] == 0";
+        let waits = calls(script, &[Kind::Wait]);
         let longest = waits.iter().max_by_key(|call| call.took_ns + call.think_ns).expect("there are two");
         assert!(longest.took_ns > 2 * longest.think_ns, "{longest:?}");
+    }
+
+    #[test]
+    fn a_wait_that_a_signal_ends_for_good_took_its_time() {
+        let script = "import fcntl, os, signal
+file = open('/proc/self/exe', 'rb')
+lock = os.memfd_create('x')
+fcntl.flock(lock, fcntl.LOCK_EX)
+pid = os.fork()
+if pid == 0:
+    signal.setitimer(signal.ITIMER_REAL, 0.4)
+    fcntl.flock(os.open(f'/proc/self/fd/{lock}', os.O_RDWR), fcntl.LOCK_EX)
+assert os.waitpid(pid, 0)[1] == signal.SIGALRM";
+        let made = calls(script, &[Kind::Wait, Kind::Exit]);
+        let longest = made.iter().filter(|call| call.kind == Kind::Wait).max_by_key(|call| call.took_ns);
+        let longest = longest.expect("it waited for its child");
+        let exit = made.iter().find(|call| call.kind == Kind::Exit && i64::from(call.thread) == longest.result);
+        let exit = exit.expect("its child has ended");
+        assert!(2 * exit.think_ns > longest.took_ns, "{exit:?} {longest:?}");
     }
 
     /// As package managers unpack: a file gets its name when it is whole, and comes through a pipe.
