@@ -231,9 +231,9 @@ impl Model {
         find(BUILT_IN, name, Self::parse)
     }
 
-    /// The file of one that is built in.
+    /// The file of one that is built in, or of a processor.
     pub fn text(name: &str) -> Result<&'static str, ModelError> {
-        find(BUILT_IN, name, |_, text| Ok(text))
+        find(PROCESSORS, name, |_, text| Ok(text)).or_else(|_| find(BUILT_IN, name, |_, text| Ok(text)))
     }
 
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {

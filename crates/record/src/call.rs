@@ -341,8 +341,6 @@ pub enum Unknown {
     MpiIo {
         count: u64,
     },
-    /// As an older recording says it.
-    Said(String),
 }
 
 impl Start {

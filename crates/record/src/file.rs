@@ -38,7 +38,9 @@ pub enum ReadError {
     Read(io::Error),
     #[error("it is no recording of fstone's")]
     Foreign,
-    #[error("it has version {found} of the format, and this fstone reads version {VERSION}")]
+    #[error(
+        "it has version {found} of the format, and this fstone reads version {VERSION}: record again, or use the fstone that wrote it"
+    )]
     Version { found: u32 },
     #[error("it has no beginning: its first block is missing or damaged")]
     NoStart,

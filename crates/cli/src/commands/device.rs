@@ -33,6 +33,9 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
         return Ok(Exit::Success);
     };
     if arguments.toml {
+        if is_file(name) {
+            return Err(Failure::new(Exit::BadInput, format!("{name} is a file already: copy it")));
+        }
         let text =
             Model::text(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
         terminal::print(text);
@@ -132,12 +135,14 @@ fn plots(model: &Model, size: u64) -> String {
         Kind::Disk => model.number("write-cache"),
         Kind::Ssd => model.number("write-buffer"),
     };
-    let before = (2.0 * buffer_bytes / 4096.0).clamp(100_000.0, 10_000_000.0) as usize;
+    // More would take long.
+    let before = (2.0 * buffer_bytes / 4096.0).clamp(100_000.0, 1_000_000.0) as usize;
+    let into = if (before as f64) < buffer_bytes / 4096.0 { " into a buffer that is not full" } else { "" };
     let written = curves::random_writes(model, size, before, 20_000);
     let durable = curves::durable_writes(model, size, 2_000);
     let _ = writeln!(
         text,
-        "Random writes of 4 KiB, 32 at a time, after {} of them: {written:.0} a second",
+        "Random writes of 4 KiB, 32 at a time, after {} of them{into}: {written:.0} a second",
         fstone_analysis::number::grouped(before as f64, 0)
     );
     let how = if Drive::new(model, size).is_durable() { "durable without" } else { "made durable by" };

@@ -280,7 +280,6 @@ fn not_known(all: &[Unknown]) -> Vec<String> {
         Unknown::MpiIo { count } => {
             format!("{count} accesses of MPI-IO, which are left out because POSIX has them too")
         }
-        Unknown::Said(words) => words.clone(),
     };
     all.iter().map(words).collect()
 }
