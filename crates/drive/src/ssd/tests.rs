@@ -220,7 +220,8 @@ fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
 #[test]
 fn a_read_beside_random_writes_waits_for_what_is_under_way_only() {
     for model in ssds() {
-        let model = with(&model, &[("writing-dies", "4096")]);
+        let all = model.whole("dies").to_string();
+        let model = with(&model, &[("writing-dies", &all)]);
         let [command, channel, interface] = parts(&model);
         let mut drive = Drive::new(&model, SIZE);
         let mut random = Random(1);
