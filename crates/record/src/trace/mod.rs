@@ -648,7 +648,7 @@ impl Tracer {
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
         (state.pending, state.interrupted, state.is_alone, state.has_ring) = (None, None, true, false);
-        state.think_ns += std::mem::take(&mut state.ran_ns) + state.wait.take().map_or(0, |wait| wait.took_ns);
+        state.think_ns += state.did();
         let descriptors = state.own_descriptors();
         if !descriptors.borrow().is_empty()
             && let Some(present) = tables::present(thread)
@@ -675,7 +675,7 @@ impl Tracer {
             self.unreturned(thread, &pending);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        state.think_ns += std::mem::take(&mut state.ran_ns) + state.wait.take().map_or(0, |wait| wait.took_ns);
+        state.think_ns += state.did();
         let (number, descriptors) = (state.number, state.descriptors.clone());
         // One of them is this variable.
         if Rc::strong_count(&descriptors) == 2 {

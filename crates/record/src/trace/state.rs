@@ -154,6 +154,11 @@ impl Thread {
         self.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += ns);
     }
 
+    /// What it did since its last call, and what a wait took that it does not make again.
+    pub(super) fn did(&mut self) -> u64 {
+        std::mem::take(&mut self.ran_ns) + self.wait.take().map_or(0, |wait| wait.took_ns)
+    }
+
     /// Reads its account, for itself and for what all threads had.
     pub(super) fn reckon(&mut self, of_all: &mut Usage, sums: &mut Sums) {
         let usage = self.account.since();
