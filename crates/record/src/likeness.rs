@@ -432,8 +432,11 @@ impl Looking {
             filesets.push(new);
         }
         let last = filesets.len() as u32 - 1;
+        let [made, removed] =
+            [Kind::Mkdir, Kind::Rmdir].map(|kind| self.seen.get(&Did::Called(kind)).map_or(0, |seen| seen.count));
+        let spare_directories = if removed > 0 { removed.saturating_sub(made) + by_chance(made + removed) } else { 0 };
         let most = self.seen.values().map(|seen| seen.count).max().unwrap_or(1);
-        let mut mix = Vec::new();
+        let (mut mix, mut directories_in) = (Vec::new(), 0);
         let operations: u64 = self.seen.values().map(|seen| seen.count).sum();
         let keeps_open = self.seen.keys().all(|what| {
             matches!(what, Did::ReadAnywhere | Did::WriteAnywhere | Did::Called(Kind::Fsync | Kind::Fdatasync))
@@ -463,8 +466,11 @@ impl Looking {
                 Did::OpenClose => Operation::OpenClose,
                 Did::Called(kind) => operation(kind, seen.sums.median(4096)).expect("others are left out"),
             };
-            let is_new = is_on_new(what, &seen);
-            let mut action = Action::new(word(what), operation, Some(if is_new { last } else { 0 }));
+            let fileset = if is_on_new(what, &seen) { last } else { 0 };
+            if operation == Operation::Rmdir {
+                directories_in = fileset;
+            }
+            let mut action = Action::new(word(what), operation, Some(fileset));
             action.choice = FileChoice::Uniform;
             action.blocks = blocks;
             // As shares of the most frequent one, where counts are too large.
@@ -491,11 +497,18 @@ impl Looking {
             }
             Pace::Free => Some("The times of its calls are not known: operations come as fast as they can."),
         };
-        let stop = Stop { operations: Some(operations.max(1)), ..Stop::default() };
+        let up_to = |operations: u64| Stop { operations: Some(operations), ..Stop::default() };
+        let mut phases = Vec::new();
+        if spare_directories > 0 {
+            let mkdir = Action::new("mkdir", Operation::Mkdir, Some(directories_in));
+            let groups = vec![ThreadGroup::new("directories", 1, Actions::Sequence(vec![mkdir]))];
+            phases.push(Phase::unmeasured("before", groups, up_to(spare_directories)));
+        }
+        phases.push(Phase::new("as recorded", vec![group], up_to(operations.max(1))));
         let workload = Workload {
             name: name.to_owned(),
             filesets,
-            phases: vec![Phase::new("as recorded", vec![group], stop)],
+            phases,
             io: IoSettings::default(),
             data: DataPattern::default(),
             on_error: ErrorPolicy::Continue,
@@ -634,12 +647,14 @@ mod tests {
             }
         }
         let Likeness { workload, left_out, covered, .. } = likeness_of(Start::default(), &calls);
-        let Actions::Mix(mix) = &workload.phases[0].groups[0].actions else { panic!("it is a mix") };
+        let Actions::Mix(mix) = &workload.phases[1].groups[0].actions else { panic!("it is a mix") };
         let counts: Vec<(&str, u32)> = mix.iter().map(|one| (&*one.action.name, one.weight)).collect();
         assert_eq!(counts, [("stat", 60), ("mkdir", 60), ("rmdir", 60)]);
         assert!(mix.iter().all(|one| one.action.fileset == mix[0].action.fileset), "of the same ones");
         assert_eq!(mix[2].action.operation, Operation::Rmdir);
         assert_eq!((covered, left_out["rmdir of directories that were there before"]), (180, 20));
+        let [before, _] = &workload.phases[..] else { panic!("directories for those that come before they are made") };
+        assert_eq!((before.measured, before.stop.operations), (false, Some(43)));
     }
 
     #[test]

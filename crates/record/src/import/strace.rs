@@ -7,7 +7,7 @@ use crate::trace;
 use crate::trace::{joined, normal};
 use libc::c_long;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// Where relative names are, as long as the log does not say.
@@ -304,6 +304,8 @@ struct Reading<'a, 'e> {
     last_file: u32,
     log: &'a mut Log,
     is_annotated: bool,
+    /// Where it may have begun to work, and by how many names.
+    directories: BTreeMap<Vec<u8>, u64>,
     /// Processes and threads that a call made, and of which the log has no line.
     unseen: HashSet<u32>,
     /// Calls that are recorded, and that this strace has no name for.
@@ -327,6 +329,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         last_file: 0,
         log: &mut log,
         is_annotated: false,
+        directories: BTreeMap::new(),
         unseen: HashSet::new(),
         unnamed: BTreeSet::new(),
     };
@@ -425,6 +428,8 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         }
     }
     let (is_annotated, unnamed, unseen) = (reading.is_annotated, reading.unnamed, reading.unseen.len());
+    let most_named = reading.directories.into_iter().max_by_key(|(_, names)| *names).map(|(directory, _)| directory);
+    log.directory = log.directory.or(most_named);
     log.end_ns = log.end_ns.max(now_ns);
     let mut unknown = vec![Unknown::StraceCost];
     if began_ns.is_none() {
@@ -590,14 +595,14 @@ impl Reading<'_, '_> {
         Ok(joined(&above, name))
     }
 
-    /// What a name turns out to stand for that is relative to where the log began to work.
+    /// What a name turns out to stand for that is relative to where the log began to work. Of a link that is another place.
     fn learn(&mut self, name: &[u8], real: &[u8]) {
         let is_end = |rest: &&[u8]| matches!(rest, [] | [b'/', ..]);
-        if self.log.directory.is_none()
-            && let Some(rest) = name.strip_prefix(SOMEWHERE).filter(is_end)
+        if let Some(rest) = name.strip_prefix(SOMEWHERE).filter(is_end)
             && let Some(found) = real.strip_suffix(rest)
         {
-            self.log.directory = Some(if found.is_empty() { b"/".to_vec() } else { found.to_vec() });
+            let found = if found.is_empty() { b"/".to_vec() } else { found.to_vec() };
+            *self.directories.entry(found).or_default() += 1;
         }
     }
 
@@ -1069,6 +1074,43 @@ mod tests {
         assert_eq!(named(&wrong, &[], true).expect("lenient").2.left_out_lines, 1);
         let error = named(log, &["/elsewhere"], false).map(|_| ()).expect_err("nothing is there").to_string();
         assert!(error.contains("below /elsewhere"), "{error}");
+    }
+
+    #[test]
+    fn the_target_of_a_link_is_not_taken_for_the_working_directory() {
+        let log = r#"
+101 10.0 openat(AT_FDCWD, "settings", O_RDONLY) = 3</etc/app/settings> <0.000010>
+101 10.1 openat(AT_FDCWD, "a", O_RDONLY) = 4</w/a> <0.000010>
+101 10.2 openat(AT_FDCWD, "d/b", O_RDONLY) = 5</w/d/b> <0.000010>
+101 10.3 openat(AT_FDCWD, "d/settings", O_RDONLY) = 6</etc/app/settings> <0.000010>
+101 10.4 unlink("/w/c") = 0 <0.000010>
+"#;
+        let (_, tree, _) = named(log, &[], false).expect("sound");
+        assert_eq!(tree, ["a 0", "c 0", "d", "d/b 0", "d/settings 0", "settings 0"]);
+    }
+
+    #[test]
+    fn what_a_clone_or_a_ring_wrote_is_not_taken_for_nothing() {
+        let read = r#"101 10.0 openat(AT_FDCWD</w>, "f", O_RDONLY) = 4</w/f> <0.000010>"#;
+        let sized = "101 10.1 fstat(4</w/f>, {st_mode=S_IFREG|0644, st_size=5000, ...}) = 0 <0.000010>";
+        let clone = "101 10.3 ioctl(3</w/o>, FICLONE, 4) = 0 <0.000010>";
+        let part = "101 10.3 ioctl(3</w/o>, FICLONERANGE, {src_fd=4, src_offset=0, src_length=3000, dest_offset=0}) = 0 <0.000010>";
+        let ring = "101 10.3 io_uring_enter(5, 1, 1, IORING_ENTER_GETEVENTS, NULL, 8) = 1 <0.000010>";
+        for (before, call, expected) in
+            [("", "", 0), ("", clone, 9000), (sized, clone, 5000), ("", part, 3000), ("", ring, 9000)]
+        {
+            let log = format!(
+                r#"{read}
+{before}
+101 10.2 openat(AT_FDCWD</w>, "o", O_RDWR|O_CREAT|O_TRUNC, 0666) = 3</w/o> <0.000010>
+{call}
+101 10.4 mmap(NULL, 9000, PROT_READ, MAP_SHARED, 3</w/o>, 0) = 0x7f0000000000 <0.000010>
+"#
+            );
+            let (calls, ..) = named(&log, &["/w"], false).expect("sound");
+            let map = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Map).expect("it is in the log");
+            assert_eq!(map.0.length, expected, "{before} {call}");
+        }
     }
 
     #[test]

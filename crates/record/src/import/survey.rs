@@ -1,7 +1,7 @@
 //! What must have been there before a log began, by what its calls say.
 
 use super::log::Heard;
-use crate::call::{INHERITED, Kind, Node};
+use crate::call::{Call, INHERITED, Kind, Node};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,15 @@ struct Known {
     is_sized: bool,
     /// Its size says nothing of what it was before.
     is_cut: bool,
+    is_open_to_write: bool,
+    /// By calls of which the log does not say how much they wrote.
+    is_longer: bool,
+}
+
+impl Known {
+    const fn has_length(&self) -> bool {
+        (self.is_sized || self.is_cut || matches!(self.was, Was::Not)) && !self.is_longer
+    }
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +44,8 @@ pub(super) struct Survey {
     names: BTreeMap<Vec<u8>, Option<usize>>,
     /// Open files: which, where, and whether it appends.
     open: HashMap<u32, (usize, u64, bool)>,
+    /// Files may be written to by calls of which the log does not have the bytes.
+    has_rings: bool,
     /// How long files were that were mapped, in the order of the calls, as far as something says it.
     pub(super) mapped: VecDeque<Option<u64>>,
 }
@@ -83,6 +94,8 @@ impl Survey {
             bytes: 0,
             is_sized: false,
             is_cut: false,
+            is_open_to_write: false,
+            is_longer: false,
         });
         self.files.len() - 1
     }
@@ -146,8 +159,8 @@ impl Survey {
         let at = heard.at.as_deref();
         if call.kind == Kind::Map {
             let known = self.open.get(&call.file).map(|(file, ..)| &self.files[*file]);
-            let is_sized = |known: &&Known| known.is_sized || known.is_cut || known.was == Was::Not;
-            self.mapped.push_back(known.filter(is_sized).map(|known| known.bytes));
+            let has_length = |known: &&Known| known.has_length() && !(self.has_rings && known.is_open_to_write);
+            self.mapped.push_back(known.filter(has_length).map(|known| known.bytes));
             return;
         }
         if call.result < 0 {
@@ -170,6 +183,8 @@ impl Survey {
             kind if kind.writes() => {
                 self.moved(call.file, heard, matches!(kind, Kind::Pwrite | Kind::Pwritev), true);
             }
+            Kind::Uring | Kind::Aio | Kind::PolledRing | Kind::Lost => self.has_rings = true,
+            Kind::Reflink => self.cloned(call),
             kind if kind.is_copy() => {
                 self.moved(call.file, heard, call.offset >= 0, false);
                 self.moved(call.other, heard, false, true);
@@ -224,10 +239,25 @@ impl Survey {
         };
         let known = &mut self.files[file];
         known.is_directory |= has(libc::O_DIRECTORY) && !has(libc::O_TMPFILE);
+        known.is_open_to_write |= call.flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32;
         if has(libc::O_TRUNC) {
             (known.bytes, known.is_cut) = (0, true);
         }
         self.open.insert(call.other, (file, 0, has(libc::O_APPEND)));
+    }
+
+    /// A part of a file of so many bytes; 0 stands for all up to its end.
+    fn cloned(&mut self, call: &Call) {
+        let [Some((from, ..)), Some((to, ..))] = [call.file, call.other].map(|number| self.open.get(&number).copied())
+        else {
+            return;
+        };
+        let source = &self.files[from];
+        let rest = source.bytes.saturating_sub(call.offset.max(0) as u64);
+        let (bytes, is_known) = if call.length > 0 { (call.length, true) } else { (rest, source.has_length()) };
+        let known = &mut self.files[to];
+        known.bytes = known.bytes.max((call.other_offset.max(0) as u64).saturating_add(bytes));
+        known.is_longer |= !is_known;
     }
 
     fn renamed(&mut self, heard: &Heard) {
@@ -296,7 +326,7 @@ impl Survey {
             }
             if mode & libc::S_IFMT == libc::S_IFREG {
                 self.is_as_long(file, bytes);
-                self.files[file].is_sized = true;
+                (self.files[file].is_sized, self.files[file].is_longer) = (true, false);
             }
         }
     }
