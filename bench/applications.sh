@@ -247,8 +247,13 @@ filesystem() {
     sync -f "$fs"
 }
 
-# Carries out a command within the time limit; what it said is in $place/said.
-limited() { timeout -k 5 "$limit" "$@" >"$place/said" 2>&1; }
+# Carries out a command within the time limit; what it said is in $place/said, with its warnings if it failed.
+limited() {
+    local status=0
+    timeout -k 5 "$limit" "$@" >"$place/said" 2>"$place/warned" || status=$?
+    [ $status = 0 ] || cat "$place/warned" >>"$place/said"
+    return $status
+}
 
 # Notes a figure of the application.
 #   note KEY VALUE
