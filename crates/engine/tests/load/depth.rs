@@ -67,7 +67,7 @@ fn a_search_that_is_cut_short_says_so() {
 #[test]
 fn a_search_whose_rate_does_not_fill_the_queue_ends_and_says_so() {
     let mut load = searched(target(LONG));
-    load.phases[0].groups[0].rate_per_second = Some(2000.0);
+    load.phases[0].groups[0].rate_per_second = Some(100.0);
     load.phases[0].stop = milliseconds(5000);
     let report = flawless(&load, in_memory().path());
     let warnings = about_the_target(&report);
