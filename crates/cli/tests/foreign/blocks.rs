@@ -1,6 +1,6 @@
 //! Blocks of one run that several machines make: here one machine under two names.
 
-use crate::support::{Bench, interrupt, trials};
+use crate::support::{Bench, interrupt_once, trials};
 use std::{
     fs,
     process::Stdio,
@@ -111,13 +111,7 @@ fn what_an_interruption_left_is_made_by_the_command_that_it_names() {
         let mut names = fs::read_dir(bench.path("")).expect("ours").flatten().map(|entry| entry.file_name());
         names.any(|name| name.to_string_lossy().starts_with("block-4-of") && name.to_string_lossy().ends_with(".begun"))
     };
-    let since = Instant::now();
-    while !is_in_fourth() {
-        assert!(since.elapsed() < Duration::from_secs(60), "it does not come so far");
-        assert!(child.try_wait().expect("ours").is_none(), "over before its fourth block was kept");
-        thread::sleep(Duration::from_millis(5));
-    }
-    interrupt(&child);
+    interrupt_once(&mut child, "its fourth block is begun", is_in_fourth);
     let output = child.wait_with_output().expect("ours");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(130), "{said}");

@@ -2,7 +2,7 @@
 
 mod blocks;
 
-use crate::support::{Bench, interrupt, is_root, wait_until};
+use crate::support::{Bench, interrupt, interrupt_once, is_root, wait_until};
 use fstone_model::{Plan, Step, study::StepAction};
 use fstone_store::Store;
 use std::{
@@ -115,17 +115,14 @@ fn a_run_with_commands_that_this_user_began_is_resumed() {
     let state = bench.path("state");
     let start = |arguments: &[&str]| bench.command(arguments).env("XDG_STATE_HOME", &state).spawn().expect("started");
     let mut child = start(&["run", "./tiny.toml", "--device", "directory", "--repeats", "3"]);
-    let begun = || bench.run(&["list", "runs"]).1.contains("1 ");
-    while !begun() && child.try_wait().expect("a child").is_none() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    interrupt(&child);
-    assert_eq!(child.wait().expect("it ended").code(), Some(130));
     let notes = state.join("fstone/begun");
-    assert_eq!(fs::read_dir(&notes).expect("noted").count(), 1);
+    let count = || fs::read_dir(&notes).map_or(0, |entries| entries.count());
+    interrupt_once(&mut child, "the run is noted as begun here", || count() > 0);
+    assert_eq!(child.wait().expect("it ended").code(), Some(130));
+    assert_eq!(count(), 1);
     let output = start(&["run", "./tiny.toml", "--resume"]).wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(fs::read_dir(&notes).expect("noted").count(), 0, "a run that has ended is forgotten");
+    assert_eq!(count(), 0, "a run that has ended is forgotten");
 }
 
 #[test]

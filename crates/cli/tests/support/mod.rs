@@ -1,5 +1,6 @@
 //! A directory of its own for each test of the binary, with a store and a work directory in it.
 
+use rustix::process::{Pid, Signal};
 use std::{
     ffi::OsString,
     fs,
@@ -37,8 +38,27 @@ pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 pub(crate) fn interrupt(child: &Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+    signal(child, Signal::INT);
+}
+
+/// Interrupts a child as soon as it has come to something. It is stopped at each look, so that it cannot be done with what it does before it
+/// is interrupted, however busy the machine is.
+#[track_caller]
+pub(crate) fn interrupt_once(child: &mut Child, what: &str, mut happened: impl FnMut() -> bool) {
+    wait_until(what, || {
+        assert!(child.try_wait().expect("ours").is_none(), "over before this: {what}");
+        signal(child, Signal::STOP);
+        let there = happened();
+        if there {
+            interrupt(child);
+        }
+        signal(child, Signal::CONT);
+        there
+    });
+}
+
+fn signal(child: &Child, signal: Signal) {
+    rustix::process::kill_process(Pid::from_child(child), signal).expect("it is running");
 }
 
 pub(crate) fn trials(report: &serde_json::Value) -> Vec<serde_json::Value> {
