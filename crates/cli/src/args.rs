@@ -241,13 +241,13 @@ pub(crate) enum Command {
     /// Print every key of the study file, and what it means
     ///
     /// Keys are listed by table: `step.load` is the key `load` of a `[[step]]`. docs/study-file.md is the guide, with examples.
-    #[command(after_long_help = crate::keys::of_study())]
+    #[command(defer(|command| command.after_long_help(crate::keys::of_study())))]
     Study,
     /// Print every key of the workload file, and what it means
     ///
     /// Keys are listed by table: `phase.group` is a `[[phase.group]]`. The actions in `sequence`, `ratio` and `do` have the keys of those in
     /// `mix`. docs/workload-file.md is the guide, with examples.
-    #[command(after_long_help = crate::keys::of_workload())]
+    #[command(defer(|command| command.after_long_help(crate::keys::of_workload())))]
     Workload,
     /// Print the JSON schema of study files
     Schema,

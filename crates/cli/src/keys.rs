@@ -38,8 +38,8 @@ fn entries(reference: &[KeyReference]) -> Vec<Entry> {
 
 /// How many keys at the start of these are in a row in that table.
 fn alike(keys: &[KeyReference], table: &[KeyReference]) -> usize {
-    let content = |key: &KeyReference| (key.name, key.about.clone(), key.required);
-    let same = |(a, b): &(&KeyReference, &KeyReference)| content(a) == content(b);
+    let same =
+        |(a, b): &(&KeyReference, &KeyReference)| (a.name, &a.about, a.required) == (b.name, &b.about, b.required);
     let from = |start: usize| keys.iter().zip(&table[start..]).take_while(same).count();
     (0..table.len()).map(from).max().unwrap_or(0)
 }
