@@ -4,52 +4,16 @@ mod launched;
 mod nodes;
 mod pretended;
 
-use crate::support::{Bench, interrupt, is_root, tool, trials};
-use nodes::{Cluster, LIMIT};
+use crate::support::{Bench, LIMIT, Said, interrupt, is_root, tool, trials};
+use nodes::Cluster;
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
-    process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
+    process::{Command, Stdio},
     thread,
     time::Instant,
 };
 
 const TWO: &str = "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }";
-
-struct Said {
-    lines: Receiver<String>,
-    all: Vec<String>,
-}
-
-impl Said {
-    fn by(child: &mut Child) -> Self {
-        let (send, lines) = channel();
-        let stream = BufReader::new(child.stderr.take().expect("a pipe"));
-        thread::spawn(move || stream.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
-        Self { lines, all: Vec::new() }
-    }
-
-    fn wait_for(&mut self, words: &str) {
-        let since = Instant::now();
-        while !self.all.iter().any(|line| line.contains(words)) {
-            let left = LIMIT.saturating_sub(since.elapsed());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => self.all.push(line),
-                Err(error) => panic!("{words:?} is not said ({error}): {:#?}", self.all),
-            }
-        }
-    }
-
-    /// The exit status, standard output, and all that was said.
-    fn end(mut self, mut child: Child) -> (i32, String, String) {
-        let mut out = String::new();
-        child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("UTF-8");
-        let status = child.wait().expect("a child").code().unwrap_or(-1);
-        self.all.extend(self.lines.iter());
-        (status, out, self.all.join("\n"))
-    }
-}
 
 /// Whether a trial may be without a figure: a step can be over before the clock ticks that processors are accounted by, and of a short load
 /// one operation in a hundred creates a file.

@@ -1,7 +1,7 @@
 //! A cluster of two virtual nodes on this machine, in namespaces of its own: it has a network, mounts and processes that nobody else
 //! sees, and all of it is gone with its first process.
 
-use crate::support::{Bench, is_root, tool};
+use crate::support::{Bench, LIMIT, is_root, tool};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -9,9 +9,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// How long anything may take that has to happen: a controller asks its nodes seldom.
-pub(crate) const LIMIT: Duration = Duration::from_secs(200);
 
 const PROGRAMS: [&str; 7] = ["slurmctld", "slurmd", "sbatch", "munged", "setpriv", "unshare", "nsenter"];
 

@@ -1,6 +1,6 @@
 //! Blocks of one run that several machines make: here one machine under two names.
 
-use crate::support::{Bench, interrupt_once, trials};
+use crate::support::{Bench, Said, interrupt, trials};
 use std::{
     fs,
     process::Stdio,
@@ -106,15 +106,12 @@ fn named(said: &str) -> Vec<String> {
 fn what_an_interruption_left_is_made_by_the_command_that_it_names() {
     let bench = begun("\"ext4\" = { type = \"ext4\" }\n[factor]\nthreads = [2, 4]");
     let arguments = ["blocks", "begun.fstone", "3-4", "--output", "made.fstone", "--machine", "n1"];
-    let mut child = bench.command(&arguments).stderr(Stdio::piped()).spawn().expect("it starts");
-    let is_in_fourth = || {
-        let mut names = fs::read_dir(bench.path("")).expect("ours").flatten().map(|entry| entry.file_name());
-        names.any(|name| name.to_string_lossy().starts_with("block-4-of") && name.to_string_lossy().ends_with(".begun"))
-    };
-    interrupt_once(&mut child, "its fourth block is begun", is_in_fourth);
-    let output = child.wait_with_output().expect("ours");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let mut child = bench.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = Said::by(&mut child);
+    said.wait_for("trial 4 of 4");
+    interrupt(&child);
+    let (status, _, said) = said.end(child);
+    assert_eq!(status, 130, "{said}");
     let next = named(&said);
     assert_eq!(next, ["blocks", "begun.fstone", "4", "--output", "made-4.fstone", "--machine", "n1"]);
     // The same command names it as well.

@@ -2,7 +2,7 @@
 
 mod blocks;
 
-use crate::support::{Bench, interrupt, interrupt_once, is_root, wait_until};
+use crate::support::{Bench, Said, interrupt, is_root, wait_until};
 use fstone_model::{Plan, Step, study::StepAction};
 use fstone_store::Store;
 use std::{
@@ -10,6 +10,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     os::unix::fs::PermissionsExt,
+    process::Stdio,
     time::Duration,
 };
 
@@ -113,12 +114,18 @@ fn a_run_with_commands_that_this_user_began_is_resumed() {
     let command = "[[step]]\ncommand = [\"true\"]\nshow = [\"time\"]\n[[step]]\nfsck";
     bench.write("tiny.toml", &study.replace("[[step]]\nfsck", command));
     let state = bench.path("state");
-    let start = |arguments: &[&str]| bench.command(arguments).env("XDG_STATE_HOME", &state).spawn().expect("started");
+    let start = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        command.env("XDG_STATE_HOME", &state).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("started")
+    };
     let mut child = start(&["run", "./tiny.toml", "--device", "directory", "--repeats", "3"]);
+    let mut said = Said::by(&mut child);
+    said.wait_for("trial 1 of 3");
+    interrupt(&child);
+    assert_eq!(said.end(child).0, 130);
     let notes = state.join("fstone/begun");
-    let count = || fs::read_dir(&notes).map_or(0, |entries| entries.count());
-    interrupt_once(&mut child, "the run is noted as begun here", || count() > 0);
-    assert_eq!(child.wait().expect("it ended").code(), Some(130));
+    let count = || fs::read_dir(&notes).expect("noted").count();
     assert_eq!(count(), 1);
     let output = start(&["run", "./tiny.toml", "--resume"]).wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -4,10 +4,12 @@ use rustix::process::{Pid, Signal};
 use std::{
     ffi::OsString,
     fs,
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -27,38 +29,55 @@ pub(crate) fn has_uml() -> bool {
     there
 }
 
-/// For as long as a busy machine may take; what never happens is no reason to go on.
+/// As long as anything may take on a busy machine; a controller asks its nodes seldom, too.
+pub(crate) const LIMIT: Duration = Duration::from_secs(200);
+
+/// What never happens is no reason to go on.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let since = Instant::now();
     while !happened() {
-        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
+        assert!(since.elapsed() < LIMIT, "{what}");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
 pub(crate) fn interrupt(child: &Child) {
-    signal(child, Signal::INT);
+    rustix::process::kill_process(Pid::from_child(child), Signal::INT).expect("it is running");
 }
 
-/// Interrupts a child as soon as it has come to something. It is stopped at each look, so that it cannot be done with what it does before it
-/// is interrupted, however busy the machine is.
-#[track_caller]
-pub(crate) fn interrupt_once(child: &mut Child, what: &str, mut happened: impl FnMut() -> bool) {
-    wait_until(what, || {
-        assert!(child.try_wait().expect("ours").is_none(), "over before this: {what}");
-        signal(child, Signal::STOP);
-        let there = happened();
-        if there {
-            interrupt(child);
+pub(crate) struct Said {
+    lines: Receiver<String>,
+    all: Vec<String>,
+}
+
+impl Said {
+    pub(crate) fn by(child: &mut Child) -> Self {
+        let (send, lines) = channel();
+        let stream = BufReader::new(child.stderr.take().expect("a pipe"));
+        thread::spawn(move || stream.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+        Self { lines, all: Vec::new() }
+    }
+
+    pub(crate) fn wait_for(&mut self, words: &str) {
+        let since = Instant::now();
+        while !self.all.iter().any(|line| line.contains(words)) {
+            let left = LIMIT.saturating_sub(since.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.all.push(line),
+                Err(error) => panic!("{words:?} is not said ({error}): {:#?}", self.all),
+            }
         }
-        signal(child, Signal::CONT);
-        there
-    });
-}
+    }
 
-fn signal(child: &Child, signal: Signal) {
-    rustix::process::kill_process(Pid::from_child(child), signal).expect("it is running");
+    /// The exit status, standard output, and all that was said.
+    pub(crate) fn end(mut self, mut child: Child) -> (i32, String, String) {
+        let mut out = String::new();
+        child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("UTF-8");
+        let status = child.wait().expect("a child").code().unwrap_or(-1);
+        self.all.extend(self.lines.iter());
+        (status, out, self.all.join("\n"))
+    }
 }
 
 pub(crate) fn trials(report: &serde_json::Value) -> Vec<serde_json::Value> {
