@@ -6,8 +6,8 @@
 # here is said in its row: git, rsync, make and a compiler, sqlite3, PostgreSQL, npm, dpkg, python3-plyvel.
 # With REQUESTS the device carries out so many reads and so many writes a second at most: with TMPDIR=/dev/shm it is then equally fast in all
 # runs, which a virtual machine's disk is not (cgroup v1).
-# Needs root, strace, jq and 2 GiB in $TMPDIR; about 20 minutes.
-# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [LIMIT=60] [REQUESTS=] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
+# Needs root, strace, jq and 2 GiB in $TMPDIR; about half an hour with FILES=2000.
+# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [LIMIT=120] [REQUESTS=] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
 began=$EPOCHREALTIME
 set -u
 export LC_ALL=C
@@ -16,7 +16,7 @@ applications=(git tar make npm rsync sqlite pgbench leveldb mail dpkg grep cp)
 sources=${CARGO_HOME:-$HOME/.cargo}/registry/src
 files=${FILES:-4000}
 rounds=${ROUNDS:-3}
-limit=${LIMIT:-60}
+limit=${LIMIT:-120}
 if [ "${1:-}" != --within ]; then
     # shellcheck source=bench/compare-common.sh
     . "$(dirname "${BASH_SOURCE[0]}")/compare-common.sh"
