@@ -29,10 +29,10 @@ pub(crate) fn has_uml() -> bool {
     there
 }
 
-/// As long as anything may take on a busy machine; a controller asks its nodes seldom, too.
+/// How long anything may take that has to happen: a machine may be busy, and a cluster's controller asks its nodes seldom.
 pub(crate) const LIMIT: Duration = Duration::from_secs(200);
 
-/// What never happens is no reason to go on.
+/// Fails when it has not happened within [`LIMIT`].
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let since = Instant::now();
@@ -46,6 +46,7 @@ pub(crate) fn interrupt(child: &Child) {
     rustix::process::kill_process(Pid::from_child(child), Signal::INT).expect("it is running");
 }
 
+/// The lines that a child writes to standard error, as they come.
 pub(crate) struct Said {
     lines: Receiver<String>,
     all: Vec<String>,
